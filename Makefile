@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: MIT
+#
+# Makefile: builds crownyc, its tests and its papers. `make help` lists the goals.
+#
+# In:   sources found by folder, in layer order (docs/ARCHITECTURE.md); packages of .ci/packages.
+# Out:  $(BUILD)/crownyc (release: one generated C file), $(BUILD)/debug (file by file), $(BUILD)/sanitize.
+# Not here: installing packages by itself. A missing one is named with the line that installs it.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC ?= cc
+PKG_CONFIG ?= pkg-config
+JOBS ?= 2
+
+# `make deps test` must install before anything looks for libraries, also under -j. So when deps stands beside other
+# goals, it runs first and the rest runs in a make of its own.
+GOALS_AFTER_DEPS := $(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS)))
+ifneq ($(GOALS_AFTER_DEPS),)
+
+.PHONY: deps $(GOALS_AFTER_DEPS) goals-after-deps
+$(GOALS_AFTER_DEPS): goals-after-deps
+	@:
+goals-after-deps: deps
+	+@$(MAKE) --no-print-directory $(GOALS_AFTER_DEPS)
+deps:
+	@.ci/install-packages
+
+else
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+# -- what is built -------------------------------------------------------------------------------------------------
+
+LAYERS_ALL := base code run sys net http rpc store native compiler
+LAYERS ?= $(LAYERS_ALL)
+LAYERS_CORE := base code run compiler
+layer_folder = $(if $(filter compiler,$1),compiler,vm/$1)
+layer_sources = $(sort $(wildcard $(call layer_folder,$1)/*.c))
+
+SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
+# Natives of group CORE lie in vm/native too: the files there that see base, code and run only. native.c names them all.
+BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http)|<(yaml|openssl|ffi)
+SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
+    $(shell grep -LE 'include .?($(BEYOND_CORE))' $(call layer_sources,native) /dev/null | grep '\.c$$'))
+SOURCES_ALL := $(foreach layer,$(LAYERS_ALL),$(call layer_sources,$(layer))) $(wildcard vm/main.c)
+STDLIB := $(sort $(wildcard stdlib/*.han))
+TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)))
+TESTS := $(filter %_test.c,$(TEST_SOURCES))
+TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/support/*.c)))
+
+# One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
+# A library that no source includes today is neither looked for nor linked.
+LIBRARIES := utf8proc openssl cares yaml ffi
+utf8proc_header := utf8proc.h
+utf8proc_module := libutf8proc
+utf8proc_package := libutf8proc-dev
+utf8proc_user := vm/base
+openssl_header := openssl/
+openssl_module := openssl
+openssl_package := libssl-dev
+openssl_user := vm/sys, vm/net
+cares_header := ares.h
+cares_module := libcares
+cares_package := libc-ares-dev
+cares_user := vm/net
+yaml_header := yaml.h
+yaml_module := yaml-0.1
+yaml_package := libyaml-dev
+yaml_user := vm/native
+ffi_header := ffi.h
+ffi_module := libffi
+ffi_package := libffi-dev
+ffi_user := vm/native
+
+libraries_in = $(strip $(foreach library,$(LIBRARIES),$(if $(shell grep -lF '<$($(library)_header)' $1 /dev/null 2>/dev/null),$(library))))
+LIBRARIES_USED := $(call libraries_in,$(SOURCES) $(wildcard vm/main.c))
+MODULES_USED := $(foreach library,$(LIBRARIES_USED),$($(library)_module))
+pkg_cflags = $(if $1,$(shell $(PKG_CONFIG) --cflags $1 2>/dev/null))
+pkg_libs = $(if $1,$(shell $(PKG_CONFIG) --libs $1 2>/dev/null))
+
+# -- how it is compiled --------------------------------------------------------------------------------------------
+
+IS_CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
+# For computed goto: gcse and crossjumping fold the many dispatch jumps of the interpreter back into one.
+FLAGS_RELEASE := -O2 $(if $(IS_CLANG),,-fno-gcse -fno-crossjumping)
+FLAGS_DEBUG := -O0 -g -DCY_DEBUG
+FLAGS_SANITIZE := -O1 -g -DCY_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+
+ifdef SANITIZE
+OUT := $(BUILD)/sanitize
+FLAGS_MODE := $(FLAGS_SANITIZE)
+SEPARATE := 1
+else ifdef DEBUG
+OUT := $(BUILD)/debug
+FLAGS_MODE := $(FLAGS_DEBUG)
+SEPARATE := 1
+else
+OUT := $(BUILD)
+FLAGS_MODE := $(FLAGS_RELEASE)
+endif
+
+# _GNU_SOURCE is empty so that a file which also defines it agrees with the command line.
+CPPFLAGS_ALL = -I. -D_GNU_SOURCE= $(PKG_CFLAGS) $(CPPFLAGS)
+CFLAGS_ALL = -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(FLAGS_MODE) $(CFLAGS)
+COMPILE = $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP
+LINK = $(CC) $(CFLAGS_ALL) $(LDFLAGS)
+PKG_CFLAGS := $(call pkg_cflags,$(MODULES_USED))
+LIBS_ALL = $(call pkg_libs,$(MODULES_USED)) -lpthread -lm
+LIBS_TEST = $(LIBS_ALL) $(call pkg_libs,check)
+
+# One short line for each step; V=1 shows the commands.
+Q := $(if $(V),,@)
+say = $(if $(V),@:,@echo '  $1')
+
+OBJECTS_OF = $(patsubst %.c,$(OUT)/objects/%.o,$1)
+OBJECTS := $(call OBJECTS_OF,$(SOURCES)) $(OUT)/objects/stdlib_embedded.o
+OBJECTS_CORE := $(call OBJECTS_OF,$(SOURCES_CORE)) $(OUT)/objects/stdlib_embedded.o
+
+# -- goals ---------------------------------------------------------------------------------------------------------
+
+.PHONY: all help check-deps deps unit unit-binary test test-all sanitize valgrind core crownyc-core run format \
+	format-check docs install clean FORCE
+
+NAMES := hanseonc_high hanseonc_rpn crownyc-jit
+HAS_MAIN := $(wildcard vm/main.c)
+HAS_GATEWAY := $(wildcard programs/gateway/main.han)
+
+all: check-deps $(if $(HAS_MAIN),$(OUT)/crownyc $(NAMES:%=$(OUT)/%) gateway,objects-only)
+
+.PHONY: gateway objects-only
+gateway: $(if $(HAS_GATEWAY),$(OUT)/gateway.toau)
+	@$(if $(HAS_GATEWAY),:,echo "skipped: $(OUT)/gateway.toau (programs/gateway/main.han is not there)")
+objects-only: $(OBJECTS)
+	@echo "vm/main.c is not there: only objects were built"
+
+help:
+	@echo "make            build $(BUILD)/crownyc (release) and $(BUILD)/gateway.toau"
+	@echo "make DEBUG=1    the same file by file, with assertions, into $(BUILD)/debug"
+	@echo "make deps       install the Debian packages of .ci/packages"
+	@echo "make run        build, then show the gateway in front of a small upstream"
+	@echo "make test       the suite (under 5 minutes); make test-all adds the slow ones"
+	@echo "make unit LAYERS='base code'   unit tests of some layers only"
+	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
+	@echo "make valgrind   unit tests and a part of the language tests under valgrind"
+	@echo "make format     clang-format over all C files"
+	@echo "make docs       write docs/OPCODES.md from the tables"
+	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR when set"
+	@echo "make clean      remove $(BUILD)"
+	@echo "variables: BUILD CC WERROR=1 DEBUG=1 SANITIZE=1 CFLAGS LDFLAGS JOBS V=1"
+
+deps:
+	@.ci/install-packages
+
+# One line for each missing thing, then the line that installs them.
+check-deps:
+	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' .ci/check-packages $(foreach library,$(LIBRARIES_USED),\
+	    '$($(library)_module)|$($(library)_package)|$($(library)_user)')
+.PHONY: check-deps-test
+check-deps-test: check-deps
+	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' .ci/check-packages 'check|check|tests/unit' 'python3|python3|tests/run'
+
+# -- rules ---------------------------------------------------------------------------------------------------------
+
+# A file that changes exactly when the text in it does: objects depend on their flags and lists through these.
+# $(call write_if_changed,FILE) reads the new text on standard input.
+write_if_changed = mkdir -p $(dir $1) && cat > $1.new && if cmp -s $1.new $1; then rm -f $1.new; else mv $1.new $1; fi
+
+$(OUT)/objects/flags: FORCE
+	@printf '%s\n' '$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS)' | { $(call write_if_changed,$@); }
+
+$(OUT)/objects/%.o: %.c $(OUT)/objects/flags | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(COMPILE) -c $< -o $@
+
+$(OUT)/objects/stdlib_embedded.o: $(OUT)/stdlib_embedded.c $(OUT)/objects/flags | check-deps
+	$(call say,CC $<)
+	$(Q)$(COMPILE) -c $< -o $@
+
+# private: the flags file, a prerequisite, must not see it.
+$(OUT)/objects/tests/%.o: private CPPFLAGS += $(call pkg_cflags,check)
+
+$(OUT)/tools/embed: stdlib/embed.c | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -O1 $< -o $@
+
+$(OUT)/objects/stdlib.list: FORCE
+	@echo '$(STDLIB)' | { $(call write_if_changed,$@); }
+$(OUT)/stdlib_embedded.c: $(OUT)/tools/embed $(STDLIB) $(OUT)/objects/stdlib.list
+	$(Q)$(OUT)/tools/embed $@ $(STDLIB)
+
+# The release: every .c in one translation unit, in layer order. Its dependency file lists all that it includes.
+$(OUT)/all.c: FORCE
+	@{ echo '/* Written by the Makefile: do not edit. */'; \
+	   for source in $(SOURCES_ALL); do echo "#include \"$$source\""; done; \
+	   echo '#include "stdlib_embedded.c"'; } | { $(call write_if_changed,$@); }
+$(OUT)/objects/all.o: $(OUT)/all.c $(OUT)/stdlib_embedded.c $(OUT)/objects/flags | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $< (every source in one unit))
+	$(Q)$(COMPILE) -I$(OUT) -c $< -o $@
+
+ifdef SEPARATE
+$(OUT)/crownyc: $(OBJECTS) $(OUT)/objects/vm/main.o
+	$(call say,LINK $@)
+	$(Q)$(LINK) $^ $(LIBS_ALL) -rdynamic -o $@
+else
+$(OUT)/crownyc: $(OUT)/objects/all.o
+	$(call say,LINK $@)
+	$(Q)$(LINK) $^ $(LIBS_ALL) -o $@
+endif
+
+$(NAMES:%=$(OUT)/%): $(OUT)/crownyc
+	@ln -sf crownyc $@
+
+$(OUT)/gateway.toau: $(OUT)/crownyc $(wildcard programs/gateway/*.han)
+	$(call say,COMPILE $@)
+	$(Q)$(OUT)/crownyc compile programs/gateway/main.han -o $@
+
+# The core alone: proves that the language needs libc, libm and utf8proc and nothing else.
+core crownyc-core: $(OUT)/crownyc-core
+$(OUT)/crownyc-core: $(OBJECTS_CORE) $(OUT)/objects/tests/support/core_main.o
+	$(call say,LINK $@)
+	$(Q)$(LINK) $^ $(call pkg_libs,$(foreach l,$(call libraries_in,$(SOURCES_CORE)),$($(l)_module))) -lm -o $@
+
+# -- tests ---------------------------------------------------------------------------------------------------------
+
+# The runner's table is written from the list of files: base/bytes_test.c defines unit_suite_base_bytes().
+$(OUT)/unit_suites.c: FORCE
+	@{ echo '/* Written by the Makefile: do not edit. */'; echo '#include "tests/support/unit_main.h"'; \
+	   for t in $(TESTS:tests/unit/%_test.c=%); do echo "Suite *unit_suite_$$(echo $$t | tr / _)(void);"; done; \
+	   echo 'const struct unit_suite unit_suites[] = {'; \
+	   for t in $(TESTS:tests/unit/%_test.c=%); do n=$$(echo $$t | tr / _); echo "    {\"$$n\", unit_suite_$$n},"; done; \
+	   echo '    {NULL, NULL},'; echo '};'; } | { $(call write_if_changed,$@); }
+$(OUT)/objects/tests/unit_suites.o: $(OUT)/unit_suites.c $(OUT)/objects/flags | check-deps-test
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(COMPILE) -c $< -o $@
+OBJECTS_UNIT := $(OBJECTS) $(call OBJECTS_OF,$(TEST_SOURCES) $(TEST_SUPPORT)) $(OUT)/objects/tests/unit_suites.o
+$(OUT)/objects/unit.list: FORCE
+	@echo '$(OBJECTS_UNIT)' | { $(call write_if_changed,$@); }
+$(OUT)/unit_tests: $(OBJECTS_UNIT) $(OUT)/objects/unit.list
+	$(call say,LINK $@)
+	$(Q)$(LINK) $(OBJECTS_UNIT) $(LIBS_TEST) -o $@
+
+TEST_RUN = tests/run --jobs $(JOBS)
+ifdef SEPARATE
+unit-binary: $(OUT)/unit_tests
+unit: unit-binary
+	$(TEST_RUN) --build $(OUT) --only unit
+else
+unit-binary unit:
+	+@$(MAKE) --no-print-directory DEBUG=1 $@
+endif
+
+.PHONY: test-binaries
+test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core
+# The suite runs on the debug build, and the language tests again on the release that users get.
+test test-all: check-deps-test
+	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
+	+@$(MAKE) --no-print-directory all
+	@$(TEST_RUN) --build $(BUILD)/debug --release $(BUILD) $(if $(filter test-all,$@),--all)
+sanitize: check-deps-test
+	+@$(MAKE) --no-print-directory SANITIZE=1 test-binaries
+	@$(TEST_RUN) --build $(BUILD)/sanitize --sanitized
+valgrind: check-deps-test
+	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
+	@$(TEST_RUN) --build $(BUILD)/debug --valgrind
+
+run: all
+	@bench/demo.sh $(OUT)
+
+# -- papers, layout, installation ----------------------------------------------------------------------------------
+
+FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c tests/support/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.[ch])
+format:
+	clang-format -i $(FORMATTED)
+format-check:
+	clang-format --dry-run -Werror $(FORMATTED)
+
+$(OUT)/tools/gen_opcodes: docs/gen_opcodes.c $(wildcard vm/code/*.def vm/code/*.h vm/base/*.h) | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
+docs: $(OUT)/tools/gen_opcodes
+	$(OUT)/tools/gen_opcodes > docs/OPCODES.md
+.PHONY: docs-check
+docs-check: $(OUT)/tools/gen_opcodes
+	@$(OUT)/tools/gen_opcodes | cmp - docs/OPCODES.md || { echo 'docs/OPCODES.md is old: make docs'; exit 1; }
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/crownyc $(DESTDIR)$(PREFIX)/share/doc/crownyc
+	install -m 755 $(OUT)/crownyc $(DESTDIR)$(PREFIX)/bin/crownyc
+	for name in $(NAMES); do ln -sf crownyc $(DESTDIR)$(PREFIX)/bin/$$name; done
+	if test -f $(OUT)/gateway.toau; then install -m 644 $(OUT)/gateway.toau $(DESTDIR)$(PREFIX)/share/crownyc/; fi
+	if test -f programs/gateway/gateway.yaml; then \
+	    install -m 644 programs/gateway/gateway.yaml $(DESTDIR)$(PREFIX)/share/doc/crownyc/; fi
+	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/crownyc/
+
+clean:
+	rm -rf $(BUILD)
+
+FORCE:
+-include $(shell test -d $(OUT)/objects && find $(OUT)/objects -name '*.d')
+
+endif

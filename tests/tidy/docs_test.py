@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/tidy/docs_test.py: proves that nothing in the tree names a machine it was made on or a host it was fetched from,
+# that papers link to files that exist, and that docs/OPCODES.md is what the tables say.
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from _tree import ROOT, Report, files, read  # noqa: E402
+
+# Split, so that this file does not find itself.
+MACHINE_PATH = re.compile("(?<![A-Za-z0-9_.~-])/(?:wo" "rk|ho" "me|ro" "ot|Us" "ers|mnt|media)/[A-Za-z0-9_.-]")
+REGISTRY_HOST = re.compile("py" r"pi\.org|files\.python" r"hosted\.org|registry\.np" r"mjs\.org|proxy\.gol" r"ang\.org"
+                           r"|sum\.gol" r"ang\.org|cra" r"tes\.io|deb\.deb" r"ian\.org|index\.doc" r"ker\.io"
+                           r"|artif" r"actory|repo\.mav" r"en\.")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def found(pattern, texts):
+    return [f"{path}: {match.group(0)}" for path, text in texts.items() for match in pattern.finditer(text)]
+
+
+def dead_links(texts, exists):
+    complaints = []
+    for path, text in texts.items():
+        for target in LINK.findall(text):
+            if re.match(r"^[a-z]+:", target):
+                continue
+            place = os.path.normpath(os.path.join(os.path.dirname(path), target))
+            if not exists(place):
+                complaints.append(f"{path}: links to {target}, which is not there")
+    return complaints
+
+
+def old_opcodes():
+    if not (ROOT / "docs/gen_opcodes.c").exists():
+        return ["docs/gen_opcodes.c is not there"]
+    build = os.environ.get("BUILD", str(ROOT / "build/debug"))
+    # Not as a part of the make that may have called us: its job server and its goals are not ours.
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    result = subprocess.run(["make", "-s", "-C", str(ROOT), "docs-check", f"BUILD={build}/docs-check"],
+                            capture_output=True, text=True, env=environment)
+    return [] if result.returncode == 0 else [(result.stdout + result.stderr).strip()[-500:]]
+
+
+def main():
+    report = Report()
+    texts = {}
+    for path in files():
+        try:
+            texts[str(path)] = read(path)
+        except UnicodeDecodeError:
+            continue  # not text
+    report.rule("no absolute path of a machine", found(MACHINE_PATH, texts))
+    report.rule("no registry host", found(REGISTRY_HOST, texts))
+    papers = {path: text for path, text in texts.items() if path.endswith(".md")}
+    report.rule("links lead somewhere", dead_links(papers, lambda place: (ROOT / place).exists()))
+    report.rule("docs/OPCODES.md is up to date", old_opcodes())
+
+    report.must_find("planted: path",
+                     found(MACHINE_PATH, {"a": "see /ho" "me/kim/x, not vm/work/x or https://a.b/home/x"}))
+    report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))
+    report.must_find("planted: link", dead_links({"docs/a.md": "[x](../gone.md) [y](https://a.b/c) [z](b.md#part)"},
+                                                 lambda place: place == "docs/b.md"))
+    report.end()
+
+
+main()

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tests/unit/base/log_test.c: proves that one call is one line in the documented shape, that a peer's bytes cannot
+ * forge a second one, and that a long line is cut at a letter.
+ */
+#include "vm/base/log.h"
+
+#include "vm/base/limits.h"
+#include "vm/base/text.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where a test's lines go: a pipe holds a whole line without a reader. */
+struct log_test {
+    struct log log;
+    int read_end;
+    char text[LIMIT_LOG_LINE_BYTES + 1];
+};
+
+static void log_test_open(struct log_test *test)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    log_init(&test->log);
+    test->log.descriptor = ends[1];
+    test->read_end = ends[0];
+}
+
+static size_t log_test_close(struct log_test *test)
+{
+    close(test->log.descriptor);
+    ssize_t count = read(test->read_end, test->text, sizeof test->text - 1);
+    ck_assert_int_ge(count, 0);
+    test->text[count] = 0;
+    close(test->read_end);
+    return (size_t)count;
+}
+
+START_TEST(test_shape_of_a_line)
+{
+    struct log_test test;
+    log_test_open(&test);
+    memcpy(test.log.label, "b1/0", 5);
+    log_write(&test.log, LOG_WARN, "route %d: %s", 3, "길");
+    log_test_close(&test);
+    /* 2026-11-30T10:00:00.123Z warn [b1/0] text */
+    ck_assert_int_eq(test.text[4], '-');
+    ck_assert_int_eq(test.text[10], 'T');
+    ck_assert_int_eq(test.text[19], '.');
+    ck_assert_str_eq(test.text + 23, "Z warn [b1/0] route 3: 길\n");
+}
+END_TEST
+
+START_TEST(test_level_below_the_minimum_is_silent)
+{
+    struct log_test test;
+    log_test_open(&test);
+    log_write(&test.log, LOG_DEBUG, "unseen");
+    ck_assert_uint_eq(log_test_close(&test), 0);
+}
+END_TEST
+
+START_TEST(test_control_bytes_are_spelled_out)
+{
+    struct log_test test;
+    log_test_open(&test);
+    log_write(&test.log, LOG_INFO, "%s", "a\nb\r\x1b[31m\x7f\xc2\x9b가");
+    log_test_close(&test);
+    ck_assert_ptr_nonnull(strstr(test.text, " a\\x0ab\\x0d\\x1b[31m\\x7f\\xc2"));
+    ck_assert_ptr_eq(strchr(test.text, '\n'), test.text + strlen(test.text) - 1);
+    ck_assert_ptr_null(strstr(test.text, "\xc2\x9b"));
+    ck_assert_ptr_nonnull(strstr(test.text, "가\n"));
+}
+END_TEST
+
+/* Every alignment of the cut against a three-byte letter. */
+START_TEST(test_long_line_is_cut_at_a_letter)
+{
+    static const char prefix[] = "xxx";
+    struct log_test test;
+    struct builder builder;
+    builder_init(&builder);
+    builder_bytes(&builder, cy_bytes_of(prefix, (size_t)_i));
+    while (builder.count < 2 * LIMIT_LOG_LINE_BYTES) builder_text(&builder, "가");
+    log_test_open(&test);
+    log_write(&test.log, LOG_INFO, "%s", builder_text_view(&builder));
+    size_t count = log_test_close(&test);
+    builder_fini(&builder);
+    ck_assert_uint_le(count, LIMIT_LOG_LINE_BYTES);
+    ck_assert_uint_gt(count, LIMIT_LOG_LINE_BYTES - 8);
+    ck_assert_str_eq(test.text + count - 4, "...\n");
+    ck_assert(text_is_utf8(cy_bytes_of(test.text, count), NULL));
+}
+END_TEST
+
+START_TEST(test_closed_descriptor_loses_the_line_and_nothing_else)
+{
+    struct log log;
+    log_init(&log);
+    log.descriptor = -1;
+    log_write(&log, LOG_ERROR, "nobody hears this");
+}
+END_TEST
+
+Suite *unit_suite_base_log(void);
+Suite *unit_suite_base_log(void)
+{
+    Suite *suite = suite_create("base/log");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, test_shape_of_a_line);
+    tcase_add_test(tests, test_level_below_the_minimum_is_silent);
+    tcase_add_test(tests, test_control_bytes_are_spelled_out);
+    tcase_add_loop_test(tests, test_long_line_is_cut_at_a_letter, 0, 4);
+    tcase_add_test(tests, test_closed_descriptor_loses_the_line_and_nothing_else);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/base/mem.c: malloc behind a door that tests can lock.
+ *
+ * In:   sizes.
+ * Out:  memory or NULL.
+ * Invariant: the fault counters belong to one thread, so that a test which starves one thread leaves the others
+ *            alone.
+ */
+#include "vm/base/mem.h"
+
+#include "vm/base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The one place with mutable state at file level: every allocation passes here without a context argument, and a
+ * fault plan has to reach all of them. Thread-local and never read by anything but tests' own thread, it cannot carry
+ * state from one VM to another. */
+static _Thread_local struct {
+    uint64_t allocation_count;
+    uint64_t fail_at; /* allocations with this index and above fail */
+    bool armed;
+} mem_faults;
+
+static bool mem_must_fail(void)
+{
+    uint64_t index = mem_faults.allocation_count++;
+    return CY_UNLIKELY(mem_faults.armed) && index >= mem_faults.fail_at;
+}
+
+void *mem_alloc(size_t bytes)
+{
+    if (mem_must_fail()) return NULL;
+    return malloc(bytes ? bytes : 1); /* malloc(0) may give NULL, which would look like a failure */
+}
+
+void *mem_alloc_zeroed(size_t bytes)
+{
+    if (mem_must_fail()) return NULL;
+    return calloc(1, bytes ? bytes : 1);
+}
+
+void *mem_resize(void *block, size_t bytes)
+{
+    if (mem_must_fail()) return NULL;
+    return realloc(block, bytes ? bytes : 1); /* realloc(p, 0) would free p */
+}
+
+void mem_free(void *block) { free(block); }
+
+void mem_exhausted(void)
+{
+    fputs("crownyc: out of memory\n", stderr);
+    exit(70);
+}
+
+void mem_fail_after(uint64_t count)
+{
+    CHECK(count <= UINT64_MAX - mem_faults.allocation_count);
+    mem_faults.fail_at = mem_faults.allocation_count + count;
+    mem_faults.armed = true;
+}
+
+void mem_fail_never(void) { mem_faults.armed = false; }
+
+uint64_t mem_allocation_count(void) { return mem_faults.allocation_count; }

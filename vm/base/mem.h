@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/base/mem.h: the only door to malloc.
+ *
+ * In:   sizes. Size 0 is allowed and gives a unique pointer.
+ * Out:  memory, or NULL when there is none; the caller turns NULL into CY_ERR(NO_MEMORY).
+ * Faults: mem_fail_after(n) makes the n-th allocation from now (0 = the next) and all later ones of this thread fail,
+ *         until mem_fail_never(). Tests walk n upwards until an action succeeds.
+ * Not here: arenas (arena.h), buffers (vm/net/buffer.h).
+ */
+#ifndef CY_BASE_MEM_H
+#define CY_BASE_MEM_H
+
+#include "vm/base/base.h"
+
+CY_NODISCARD void *mem_alloc(size_t bytes);
+CY_NODISCARD void *mem_alloc_zeroed(size_t bytes);
+/* On failure the old block is untouched and still yours. */
+CY_NODISCARD void *mem_resize(void *block, size_t bytes);
+void mem_free(void *block); /* NULL is allowed */
+
+/* For a tool that has nothing better to do than stop (the compiler): says so on stderr and exits with 70. */
+CY_NORETURN CY_COLD void mem_exhausted(void);
+
+void mem_fail_after(uint64_t count);
+void mem_fail_never(void);
+/* Allocations made by this thread so far, failed ones included. For tests that count. */
+uint64_t mem_allocation_count(void);
+
+#endif
