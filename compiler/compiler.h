@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compiler/compiler.h: from Hanseon source to a program.
+ *
+ * In:   the path of a main file, the standard library, and a function that reads files.
+ * Out:  a canonical, verified program, or all diagnostics of all files as text.
+ * Invariant: the same sources give the same program on every machine: nothing in it depends on where the files lie, on
+ *            the order of a hash table, or on the time.
+ * Not here: the command line (vm/main.c), writing the file (vm/code/toau.h).
+ */
+#ifndef CY_COMPILER_COMPILER_H
+#define CY_COMPILER_COMPILER_H
+
+#include "compiler/stdlib.h"
+#include "vm/base/builder.h"
+#include "vm/code/program.h"
+
+struct compile_options {
+    const char *path; /* the main file; imports are looked up beside the file that names them */
+    const struct stdlib_module *stdlib;
+    size_t stdlib_count;
+    bool korean; /* the language of messages */
+    /* Appends the bytes of the file at `path` to `out`. NOT_FOUND makes the compiler try the other spelling of the name;
+     * every other failure is reported where the file was named. source_file_read (source_file.h) reads the disk. */
+    cy_err (*read_source)(void *context, const char *path, struct builder *out);
+    void *context;
+};
+
+/* OK with *program_out (the caller frees it), or BAD_FORMAT with every message appended to `messages` and their number
+ * in `*error_count_out` (at most LIMIT_COMPILE_ERRORS are shown, all are counted). NO_MEMORY does not come back: a
+ * compiler that has no memory left says so and exits with 70 (mem.h). */
+CY_NODISCARD cy_err compile_program(const struct compile_options *options, struct program **program_out,
+                                    struct builder *messages, uint32_t *error_count_out);
+
+#endif

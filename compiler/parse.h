@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compiler/parse.h: what the four files of the parser share.
+ *
+ * Method: recursive descent with one token of look-ahead. After a mistake the parser is `panicking`: it reports nothing
+ *         more until it stands again at something that begins a statement or declaration (parse_recover).
+ * Invariant: every loop either takes a token or ends; nesting is counted (parse_enter), so that no source can exhaust the
+ *            C stack.
+ */
+#ifndef CY_COMPILER_PARSE_H
+#define CY_COMPILER_PARSE_H
+
+#include "compiler/lexer.h"
+#include "compiler/unit.h"
+
+struct parser {
+    struct compilation *compilation;
+    struct arena *arena;
+    struct unit *unit;
+    struct lexer lexer;
+    struct token current;
+    struct token ahead;
+    struct span previous; /* of the token taken last */
+    uint32_t depth;
+    bool panicking;
+};
+
+/* parse.c */
+void parse_advance(struct parser *parser);
+static inline bool parse_at(const struct parser *parser, uint8_t kind) { return parser->current.kind == kind; }
+bool parse_take(struct parser *parser, uint8_t kind);   /* true and moved on when it is there */
+bool parse_expect(struct parser *parser, uint8_t kind); /* the same, else an error */
+bool parse_at_word(const struct parser *parser);        /* a name or a keyword */
+struct diag *parse_report(struct parser *parser, struct span span, enum diag_code code, cy_bytes a, cy_bytes b);
+void parse_report_expected(struct parser *parser, cy_bytes what);
+cy_bytes parse_describe(const struct parser *parser, const struct token *token);
+cy_bytes parse_words(const struct parser *parser, const char *korean, const char *english);
+/* False, reported, when the nesting is too deep; the parser then stands at the end of the file. */
+bool parse_enter(struct parser *parser);
+void parse_leave(struct parser *parser);
+/* A name being declared; false when something else stands there. */
+bool parse_name(struct parser *parser, struct word *word_out);
+void parse_recover(struct parser *parser);
+
+/* parse_decl.c */
+struct function_decl *parse_function_rest(struct parser *parser, struct word name, struct span start);
+struct annotation *parse_annotation(struct parser *parser);
+void parse_declarations(struct parser *parser);
+struct node *parse_let(struct parser *parser);
+
+/* parse_stmt.c */
+struct block parse_block(struct parser *parser);
+
+/* parse_expr.c */
+struct node *parse_expression(struct parser *parser);
+struct node *parse_pattern(struct parser *parser);
+/* True when the current token can begin an expression. */
+bool parse_begins_expression(const struct parser *parser);
+
+#endif

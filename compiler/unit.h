@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compiler/unit.h: one module being compiled, and the compilation it belongs to.
+ *
+ * Invariant: everything lives in the compilation's arena, except the maps, which compilation_fini gives back.
+ */
+#ifndef CY_COMPILER_UNIT_H
+#define CY_COMPILER_UNIT_H
+
+#include "compiler/ast.h"
+#include "compiler/compiler.h"
+#include "compiler/diag.h"
+
+struct symbol_list {
+    struct symbol **items;
+    uint32_t count;
+    uint32_t capacity;
+};
+struct function_list {
+    struct function_decl **items;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+enum unit_visit { UNIT_NEW, UNIT_OPEN, UNIT_DONE };
+
+struct unit {
+    struct source source;
+    cy_bytes name; /* "main", "routes/table", "std:http" */
+    bool is_std;
+    struct node_list declarations;
+    struct map names;             /* of the module's own scope: struct symbol * */
+    struct symbol_list symbols;   /* the same in source order */
+    struct function_list functions; /* every function, a function before those inside it */
+    struct function_decl *init;   /* holds what the initialisers need; always there, in `functions` never */
+    struct function_list init_functions; /* functions written inside initialisers */
+    enum unit_visit visit;
+};
+
+struct unit_list {
+    struct unit **items;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+struct compilation {
+    const struct compile_options *options;
+    struct arena arena;
+    struct diag_list diags;
+    struct map keywords;
+    struct map prelude;     /* word to struct symbol *, made on first use */
+    struct map unit_names;  /* to struct unit * */
+    struct unit_list units; /* in load order: main first */
+    struct unit_list order; /* imported ones first, main last */
+    bool read_whole;        /* loading reported nothing, so what is missing is really missing */
+};
+
+/* Fills unit->declarations from unit->source. Errors are reported; what could be read is there. */
+void parse_unit(struct compilation *compilation, struct unit *unit);
+/* Loads main and all it imports, parses them, and puts them in order. False when main could not be read. */
+CY_NODISCARD bool module_graph_load(struct compilation *compilation);
+/* Names, slots, captures, calls, constants of every unit. */
+void resolve_units(struct compilation *compilation);
+/* The program. Only after everything before it reported nothing. */
+CY_NODISCARD cy_err emit_units(struct compilation *compilation, struct program **program_out);
+
+#endif

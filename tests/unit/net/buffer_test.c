@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tests/unit/net/buffer_test.c: proves that buffers are counted, reused last in first out, bounded in the free list, that a
+ * pool with lent buffers cannot be freed, and that a write after the last unref is found in DEBUG builds.
+ */
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+#include "vm/net/buffer.h"
+
+#include <check.h>
+#include <signal.h>
+
+START_TEST(test_take_and_unref)
+{
+    struct buffer_pool *pool;
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    struct buffer *a = buffer_take(pool), *b = buffer_take(pool);
+    ck_assert_uint_eq(buffer_pool_lent(pool), 2);
+    ck_assert_uint_eq(a->capacity, LIMIT_BUFFER_BYTES);
+    ck_assert_uint_eq(buffer_space(a), LIMIT_BUFFER_BYTES);
+    a->end = 5;
+    a->begin = 2;
+    ck_assert_uint_eq(buffer_view(a).count, 3);
+    struct buffer *again = buffer_ref(a);
+    buffer_unref(&a);
+    ck_assert_ptr_null(a);
+    ck_assert_uint_eq(buffer_pool_lent(pool), 2);
+    struct buffer *address = again;
+    buffer_unref(&b);
+    buffer_unref(&again);
+    ck_assert_uint_eq(buffer_pool_lent(pool), 0);
+    struct buffer *c = buffer_take(pool);
+    ck_assert_ptr_eq(c, address); /* the warmest first */
+    ck_assert_uint_eq(c->begin, 0);
+    ck_assert_uint_eq(c->end, 0);
+    buffer_unref(&c);
+    buffer_unref(&c); /* NULL inside is allowed */
+    buffer_pool_free(&pool);
+    ck_assert_ptr_null(pool);
+}
+END_TEST
+
+START_TEST(test_sizes)
+{
+    struct buffer_pool *pool;
+    ck_assert(!cy_failed(buffer_pool_new(4, &pool)));
+    struct buffer *bulk = buffer_take_bulk(pool), *own = buffer_take_sized(pool, 100001), *empty = buffer_take_sized(pool, 0);
+    ck_assert_uint_eq(bulk->capacity, LIMIT_BUFFER_BULK_BYTES);
+    ck_assert_uint_eq(own->capacity, 100001);
+    ck_assert_uint_eq(buffer_space(empty), 0);
+    ck_assert_ptr_null(buffer_take_sized(pool, (size_t)UINT32_MAX + 1));
+    struct buffer *address = bulk;
+    buffer_unref(&bulk);
+    buffer_unref(&own);
+    buffer_unref(&empty);
+    bulk = buffer_take_sized(pool, LIMIT_BUFFER_BULK_BYTES);
+    ck_assert_ptr_eq(bulk, address); /* bulk buffers are pooled too */
+    buffer_unref(&bulk);
+    buffer_pool_free(&pool);
+}
+END_TEST
+
+START_TEST(test_free_list_is_bounded)
+{
+    struct buffer_pool *pool;
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    struct buffer *buffers[5];
+    for (int i = 0; i < 5; i++) buffers[i] = buffer_take(pool);
+    for (int i = 0; i < 5; i++) buffer_unref(&buffers[i]);
+    uint64_t allocations = mem_allocation_count();
+    for (int i = 0; i < 3; i++) buffers[i] = buffer_take(pool);
+    ck_assert_uint_eq(mem_allocation_count() - allocations, 1); /* two were kept */
+    for (int i = 0; i < 3; i++) buffer_unref(&buffers[i]);
+    buffer_pool_free(&pool);
+}
+END_TEST
+
+START_TEST(test_no_memory_is_null)
+{
+    struct buffer_pool *pool = NULL;
+    mem_fail_after(0);
+    ck_assert(cy_is(buffer_pool_new(2, &pool), CY_ERR_NO_MEMORY));
+    mem_fail_after(1);
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert_ptr_null(buffer_take(pool));
+    mem_fail_never();
+    ck_assert_uint_eq(buffer_pool_lent(pool), 0);
+    buffer_pool_free(&pool);
+}
+END_TEST
+
+START_TEST(test_pool_with_lent_buffers_aborts)
+{
+    struct buffer_pool *pool;
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert_ptr_nonnull(buffer_take(pool));
+    buffer_pool_free(&pool);
+}
+END_TEST
+
+#ifdef CY_DEBUG
+START_TEST(test_write_after_unref_aborts)
+{
+    struct buffer_pool *pool;
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    struct buffer *buffer = buffer_take(pool);
+    uint8_t *data = buffer->data;
+    buffer_unref(&buffer);
+    data[12345] = 'x';
+    buffer = buffer_take(pool);
+}
+END_TEST
+#endif
+
+Suite *unit_suite_net_buffer(void);
+Suite *unit_suite_net_buffer(void)
+{
+    Suite *suite = suite_create("net/buffer");
+    TCase *tests = tcase_create("pool");
+    tcase_add_test(tests, test_take_and_unref);
+    tcase_add_test(tests, test_sizes);
+    tcase_add_test(tests, test_free_list_is_bounded);
+    tcase_add_test(tests, test_no_memory_is_null);
+    tcase_add_test_raise_signal(tests, test_pool_with_lent_buffers_aborts, SIGABRT);
+#ifdef CY_DEBUG
+    tcase_add_test_raise_signal(tests, test_write_after_unref_aborts, SIGABRT);
+#endif
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/http/client.c: the worker's HTTP client and its upstreams.
+ *
+ * Invariant: an upstream's texts live in the same block as its struct and never change.
+ * Not here:  connections (pool.c), how they are made (connector.c), what goes over them (proxy.c).
+ */
+#include "vm/http/client.h"
+
+#include "vm/base/check.h"
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+#include "vm/http/client_internal.h"
+#include "vm/http/uri.h"
+
+/* Below the 5 s after which common servers hang up an idle connection. */
+#define CLIENT_KEEP_ALIVE_MS 4000
+#define CLIENT_WAIT_MS 60000
+
+static void client_default(uint32_t *value, uint32_t when_zero)
+{
+    if (*value == 0) *value = when_zero;
+}
+
+cy_err http_client_new(const struct http_client_options *options, struct http_client **client_out)
+{
+    CHECK(options->loop && options->log);
+    struct http_client *client = mem_alloc_zeroed(sizeof *client);
+    if (!client) return CY_ERR(NO_MEMORY);
+    client->options = *options;
+    client_default(&client->options.connect_timeout_ms, LIMIT_CONNECT_TIMEOUT_MS);
+    client_default(&client->options.first_byte_timeout_ms, CLIENT_WAIT_MS);
+    client_default(&client->options.idle_timeout_ms, CLIENT_WAIT_MS);
+    client_default(&client->options.keep_alive_ms, CLIENT_KEEP_ALIVE_MS);
+    client_default(&client->options.pool_idle_max, LIMIT_HTTP_POOL_IDLE);
+    *client_out = client;
+    return CY_OK;
+}
+
+static void client_free_memory(struct http_client *client)
+{
+    CHECK(client->pool_count == 0); /* an upstream was not let go */
+    while (client->free_connections) {
+        struct upstream_connection *connection = client->free_connections;
+        client->free_connections = connection->next;
+        mem_free(connection);
+    }
+    while (client->free_connectors) {
+        struct http_connector *connector = client->free_connectors;
+        client->free_connectors = connector->next;
+        mem_free(connector);
+    }
+    mem_free(client);
+}
+
+void client_release(struct http_client *client)
+{
+    CHECK(client->live_count > 0);
+    if (--client->live_count == 0 && client->freed) client_free_memory(client);
+}
+
+static void client_close_idle(struct http_client *client)
+{
+    for (size_t i = 0; i < CLIENT_POOL_BUCKETS; i++) {
+        for (struct http_pool *pool = client->buckets[i], *next; pool; pool = next) {
+            next = pool->next;
+            pool_ref(pool); /* the last idle connection would take it along */
+            while (pool->idle_newest) {
+                struct upstream_connection *connection = pool_take(pool, client, NULL);
+                if (connection) upstream_connection_close(&connection);
+            }
+            pool_unref(&pool);
+        }
+    }
+}
+
+void http_client_free(struct http_client **client_pointer)
+{
+    struct http_client *client = *client_pointer;
+    if (!client) return;
+    *client_pointer = NULL;
+    client->live_count++; /* keeps the memory while idle connections are closed */
+    client_close_idle(client);
+    client->freed = true;
+    client_release(client);
+}
+
+/* -- upstreams ------------------------------------------------------------------------------------------------------------ */
+
+struct client_url {
+    cy_bytes host; /* without brackets */
+    cy_bytes host_text; /* with them */
+    uint16_t port;
+    bool is_v6;
+    cy_bytes base_path;
+};
+
+static cy_err client_bad_url(const char *fault, const char **fault_out)
+{
+    if (fault_out) *fault_out = fault;
+    return CY_ERR(BAD_ADDRESS);
+}
+
+static bool client_is_path(cy_bytes path)
+{
+    for (size_t i = 0; i < path.count; i++) {
+        uint8_t byte = path.data[i];
+        if (byte <= ' ' || byte >= 0x7f || byte == '?' || byte == '#' || byte == '\\' || byte == '"') return false;
+    }
+    return true;
+}
+
+/* `space` is for the lower-cased host. */
+static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *url_out, const char **fault_out)
+{
+    bool secure;
+    cy_bytes authority, path;
+    struct uri_host parts;
+    if (!uri_split_absolute(url, &secure, &authority, &path))
+        return client_bad_url("an upstream is written http://host[:port][/path]", fault_out);
+    if (secure) {
+        client_bad_url("https upstreams are not there yet; only http:// is", fault_out);
+        return CY_ERR(UNSUPPORTED);
+    }
+    if (cy_bytes_find(authority, '@') < authority.count)
+        return client_bad_url("a user name or password cannot stand in an upstream's URL", fault_out);
+    if (authority.count > LIMIT_NAME_BYTES + 8 || uri_normalise_host(authority, space, &parts) || parts.host.count == 0)
+        return client_bad_url("the host or port of the upstream's URL is malformed", fault_out);
+    if (!client_is_path(path))
+        return client_bad_url("the path of an upstream's URL has no query, fragment, space or control character", fault_out);
+    while (path.count && path.data[path.count - 1] == '/') path.count--;
+    url_out->is_v6 = parts.host.data[0] == '[';
+    url_out->host_text = parts.host;
+    url_out->host = url_out->is_v6 ? cy_bytes_slice(parts.host, 1, parts.host.count - 1) : parts.host;
+    url_out->port = parts.port ? parts.port : 80;
+    url_out->base_path = path;
+    return CY_OK;
+}
+
+cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out, const char **fault_out)
+{
+    uint8_t space[LIMIT_NAME_BYTES + 8];
+    struct client_url parts;
+    if (fault_out) *fault_out = NULL;
+    CY_TRY(client_parse_url(url, space, &parts, fault_out));
+    struct upstream *upstream = mem_alloc(sizeof *upstream + parts.base_path.count);
+    if (!upstream) return CY_ERR(NO_MEMORY);
+    struct http_pool *pool;
+    cy_err err = pool_open(client, parts.host, parts.port, parts.is_v6, &pool);
+    if (cy_failed(err)) {
+        mem_free(upstream);
+        if (cy_is(err, CY_ERR_BAD_ADDRESS)) return client_bad_url("the IPv6 address in the upstream's URL is malformed", fault_out);
+        return err;
+    }
+    uint8_t *path = (uint8_t *)(upstream + 1);
+    if (parts.base_path.count) memcpy(path, parts.base_path.data, parts.base_path.count);
+    upstream->refs = 1;
+    upstream->pool = pool;
+    upstream->base_path = cy_bytes_of(path, parts.base_path.count);
+    upstream->authority = parts.port == 80 ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
+    *upstream_out = upstream;
+    return CY_OK;
+}
+
+struct upstream *upstream_ref(struct upstream *upstream)
+{
+    CHECK(upstream->refs > 0);
+    upstream->refs++;
+    return upstream;
+}
+
+void upstream_unref(struct upstream **upstream)
+{
+    struct upstream *which = *upstream;
+    *upstream = NULL;
+    if (!which) return;
+    CHECK(which->refs > 0);
+    if (--which->refs > 0) return;
+    pool_unref(&which->pool);
+    mem_free(which);
+}
+
+cy_bytes upstream_text(const struct upstream *upstream) { return upstream->pool->text; }
+
+#undef CLIENT_KEEP_ALIVE_MS
+#undef CLIENT_WAIT_MS

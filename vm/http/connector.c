@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/http/connector.c: from a pool's host and port to a connection: look-up, then one address after the other.
+ *
+ *   start ─► numeric ────────────────► connect ─ok─► done(connection)
+ *     └────► name ─► look-up ─► address 0 ─┘ │failed or late
+ *                      └failed─► done(err)   └► next address, none left: done(err)
+ *
+ * The whole may last connect_timeout_ms; each address gets an equal share of what is left, so that one that swallows
+ * packets leaves time for the next.
+ * Invariant: `done` is never called from inside connector_start. A cancelled connector lives until the loop has completed
+ *       its connect.
+ */
+#include "vm/base/check.h"
+#include "vm/base/mem.h"
+#include "vm/http/client_internal.h"
+
+static void connector_try_next(struct http_connector *connector);
+
+static struct loop *connector_loop(const struct http_connector *connector) { return connector->pool->client->options.loop; }
+
+static void connector_release(struct http_connector *connector)
+{
+    struct http_client *client = connector->pool->client;
+    DCHECK(!connector->connecting && !connector->resolving);
+    loop_timer_clear(client->options.loop, &connector->timer);
+    pool_unref(&connector->pool);
+    connector->next = client->free_connectors;
+    client->free_connectors = connector;
+    client_release(client);
+}
+
+static void connector_finish(struct http_connector *connector, struct upstream_connection *connection, cy_err err)
+{
+    void *owner = connector->owner;
+    void (*done)(void *, struct upstream_connection *, cy_err) = connector->done;
+    connector_release(connector);
+    done(owner, connection, err);
+}
+
+static cy_err connector_adopt(struct http_connector *connector, struct upstream_connection **connection_out)
+{
+    struct stream *stream;
+    CY_TRY(stream_tcp_new(connector_loop(connector), connector->connect.socket, &stream));
+    return upstream_connection_new(connector->pool, stream, connection_out);
+}
+
+static void connector_on_connected(struct loop_op *op)
+{
+    struct loop_connect *connect = CY_CONTAINER_OF(op, struct loop_connect, op);
+    struct http_connector *connector = CY_CONTAINER_OF(connect, struct http_connector, connect);
+    connector->connecting = false;
+    if (!connector->owner) {
+        if (!cy_failed(op->err)) loop_socket_close(&connect->socket);
+        connector_release(connector);
+        return;
+    }
+    if (cy_failed(op->err)) {
+        /* Only our own timer cancels a connect that has an owner. */
+        connector->err = cy_is(op->err, CY_ERR_CANCELLED) ? CY_ERR(TIMEOUT) : op->err;
+        connector_try_next(connector);
+        return;
+    }
+    struct upstream_connection *connection = NULL;
+    cy_err err = connector_adopt(connector, &connection);
+    connector_finish(connector, connection, err);
+}
+
+static uint32_t connector_share_ms(const struct http_connector *connector)
+{
+    uint64_t now_ms = loop_now_ms(connector_loop(connector));
+    if (now_ms >= connector->deadline_ms) return 0;
+    uint32_t addresses_left = connector->query.address_count - connector->address_index;
+    return (uint32_t)((connector->deadline_ms - now_ms) / addresses_left) + 1;
+}
+
+static void connector_try_next(struct http_connector *connector)
+{
+    uint32_t share_ms = 0;
+    if (connector->address_index < connector->query.address_count) share_ms = connector_share_ms(connector);
+    if (share_ms == 0) {
+        connector_finish(connector, NULL, connector->err);
+        return;
+    }
+    struct address *address = &connector->query.addresses[connector->address_index++];
+    address_set_port(address, connector->pool->port);
+    connector->connecting = true;
+    connector->connect.op.done = connector_on_connected;
+    loop_timer_set(connector_loop(connector), &connector->timer, share_ms);
+    loop_connect(connector_loop(connector), address, &connector->connect);
+}
+
+static void connector_on_timer(struct timer *timer)
+{
+    struct http_connector *connector = CY_CONTAINER_OF(timer, struct http_connector, timer);
+    if (connector->connecting) {
+        loop_connect_cancel(connector_loop(connector), &connector->connect);
+        return;
+    }
+    if (!connector->resolving) return;
+    dns_cancel(&connector->query);
+    connector->resolving = false;
+    connector_finish(connector, NULL, CY_ERR(TIMEOUT));
+}
+
+static void connector_on_resolved(struct dns_query *query)
+{
+    struct http_connector *connector = CY_CONTAINER_OF(query, struct http_connector, query);
+    connector->resolving = false;
+    if (cy_failed(query->err)) {
+        connector_finish(connector, NULL, query->err);
+        return;
+    }
+    connector_try_next(connector);
+}
+
+static cy_err connector_resolve(struct http_connector *connector)
+{
+    struct http_client_options *options = &connector->pool->client->options;
+    if (!options->dns) return CY_ERR(UNSUPPORTED);
+    if (!*options->dns) CY_TRY(dns_new(options->loop, options->dns));
+    connector->resolving = true;
+    connector->query.done = connector_on_resolved;
+    loop_timer_set(options->loop, &connector->timer, options->connect_timeout_ms);
+    dns_resolve(*options->dns, connector->pool->host, &connector->query);
+    return CY_OK;
+}
+
+cy_err connector_start(struct http_pool *pool, void *owner,
+                       void (*done)(void *owner, struct upstream_connection *connection, cy_err err),
+                       struct http_connector **connector_out)
+{
+    CHECK(owner != NULL);
+    struct http_client *client = pool->client;
+    struct http_connector *connector = client->free_connectors;
+    if (connector) {
+        client->free_connectors = connector->next;
+    } else {
+        connector = mem_alloc(sizeof *connector);
+        if (!connector) return CY_ERR(NO_MEMORY);
+    }
+    memset(connector, 0, sizeof *connector);
+    client->live_count++;
+    connector->pool = pool_ref(pool);
+    connector->owner = owner;
+    connector->done = done;
+    connector->timer.fire = connector_on_timer;
+    connector->deadline_ms = loop_now_ms(client->options.loop) + client->options.connect_timeout_ms;
+    connector->err = CY_ERR(TIMEOUT);
+    if (pool->is_numeric) {
+        connector->query.addresses[0] = pool->numeric;
+        connector->query.address_count = 1;
+        connector_try_next(connector);
+        *connector_out = connector;
+        return CY_OK;
+    }
+    cy_err err = connector_resolve(connector);
+    if (cy_failed(err)) {
+        connector_release(connector);
+        return err;
+    }
+    *connector_out = connector;
+    return CY_OK;
+}
+
+void connector_cancel(struct http_connector **connector_pointer)
+{
+    struct http_connector *connector = *connector_pointer;
+    *connector_pointer = NULL;
+    connector->owner = NULL;
+    loop_timer_clear(connector_loop(connector), &connector->timer);
+    if (connector->resolving) {
+        dns_cancel(&connector->query);
+        connector->resolving = false;
+    }
+    if (!connector->connecting) {
+        connector_release(connector);
+        return;
+    }
+    loop_connect_cancel(connector_loop(connector), &connector->connect);
+}

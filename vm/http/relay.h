@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/http/relay.h: carries a body from one framing into another, as parts of one gathered write.
+ *
+ * In:   a received buffer. Out: parts that point into it, between chunk lines when the other side wants chunks.
+ * Cost: no byte is copied, except that chunks of a few bytes are moved together inside their own buffer: else a body in
+ *       chunks of one byte would cost a part each.
+ * Trailers are kept (bounded) and sent on behind the last chunk; fields that only framing or routing may set are dropped.
+ */
+#ifndef CY_HTTP_RELAY_H
+#define CY_HTTP_RELAY_H
+
+#include "vm/http/h1_body.h"
+#include "vm/net/stream.h"
+
+struct relay {
+    struct h1_body body;
+    bool chunked_out;
+    bool ended; /* the last part has been given out */
+    struct buffer *trailer;
+};
+
+#define RELAY_HOLD_BUFFERS 3
+/* What the parts of one write point at: stays until that write is done. */
+struct relay_hold {
+    struct buffer *buffers[RELAY_HOLD_BUFFERS];
+    char line[20]; /* a chunk's size line */
+};
+
+enum relay_result {
+    RELAY_GOES_ON, /* there may be parts now; the input may hold more */
+    RELAY_ENDED,   /* the parts end the body; what is left in the input belongs to the next message */
+    RELAY_FAULT    /* relay->body.fault */
+};
+
+void relay_begin(struct relay *relay, const struct http_framing *framing, bool chunked_out);
+void relay_end(struct relay *relay); /* lets go of what it holds */
+/* Appends parts to `send` (which may already hold a head) and advances input->begin. The hold gets the references. */
+enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct loop_send *send, struct relay_hold *hold);
+/* The same when the incoming stream has ended. False when the body has not. */
+bool relay_finish(struct relay *relay, struct loop_send *send);
+
+/* Takes the reference. */
+void relay_hold_add(struct relay_hold *hold, struct buffer *owned_buffer);
+void relay_hold_release(struct relay_hold *hold);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/http/server.c: listeners, lists and counters of an HTTP server; its begin and its end.
+ *
+ * In:   descriptors that listen, streams from tests. Out: connections (server_connection.c).
+ * End:  http_server_free cuts everything off at once, but the loop still holds operations: memory goes with the last
+ *       completion, one turn of the loop later.
+ */
+#include "vm/http/server_internal.h"
+
+#include "vm/base/check.h"
+#include "vm/base/mem.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define SERVER_HEADER_TIMEOUT_MS 30000
+#define SERVER_KEEP_ALIVE_MS 75000
+#define SERVER_BODY_IDLE_MS 60000
+
+static void server_default(uint32_t *value, uint32_t when_zero)
+{
+    if (*value == 0) *value = when_zero;
+}
+
+static void server_on_drain_timer(struct timer *timer);
+
+cy_err http_server_new(const struct http_server_options *options, struct http_server **server_out)
+{
+    CHECK(options->loop && options->log && options->on_request && options->on_gone);
+    struct http_server *server = mem_alloc_zeroed(sizeof *server);
+    if (!server) return CY_ERR(NO_MEMORY);
+    server->options = *options;
+    server_default(&server->options.header_timeout_ms, SERVER_HEADER_TIMEOUT_MS);
+    server_default(&server->options.keep_alive_ms, SERVER_KEEP_ALIVE_MS);
+    server_default(&server->options.body_idle_timeout_ms, SERVER_BODY_IDLE_MS);
+    server_default(&server->options.connections_max, LIMIT_CONNECTIONS);
+    server->date_second = INT64_MIN;
+    server->drain_timer.fire = server_on_drain_timer;
+    *server_out = server;
+    return CY_OK;
+}
+
+/* -- small services for the other files --------------------------------------------------------------------------------- */
+
+struct buffer_pool *server_buffers(struct http_server *server) { return loop_buffers(server->options.loop); }
+struct log *server_log(struct http_server *server) { return server->options.log; }
+
+/* Written by hand: strftime speaks the locale's language. */
+cy_bytes server_date(struct http_server *server)
+{
+    static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    int64_t now = loop_wall_seconds(server->options.loop);
+    if (now != server->date_second) {
+        time_t seconds = (time_t)now;
+        struct tm tm;
+        if (!gmtime_r(&seconds, &tm)) memset(&tm, 0, sizeof tm);
+        snprintf(server->date, sizeof server->date, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * tm.tm_wday,
+                 (unsigned)tm.tm_mday % 100u, months + 3 * tm.tm_mon, (unsigned)(tm.tm_year + 1900) % 10000u,
+                 (unsigned)tm.tm_hour % 100u, (unsigned)tm.tm_min % 100u, (unsigned)tm.tm_sec % 100u);
+        server->date_second = now;
+    }
+    return cy_bytes_of(server->date, SERVER_DATE_BYTES);
+}
+
+void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out)
+{
+    *counters_out = server->counters;
+}
+
+/* -- listening -------------------------------------------------------------------------------------------------------------- */
+
+static void server_on_accept(struct loop_op *op)
+{
+    struct loop_accept *accept = CY_CONTAINER_OF(op, struct loop_accept, op);
+    struct http_listener *listener = CY_CONTAINER_OF(accept, struct http_listener, accept);
+    struct http_server *server = listener->server;
+    if (cy_failed(op->err)) { /* the last one */
+        if (listener->socket) {
+            char text[128];
+            log_write(server_log(server), LOG_ERROR, "accepting ended: %s",
+                      cy_err_describe(op->err, false, text, sizeof text));
+            loop_socket_close(&listener->socket);
+            server->listening_count--;
+        }
+        server_release(server);
+        return;
+    }
+    struct loop_socket *socket;
+    struct stream *stream;
+    if (cy_failed(loop_socket_open(server->options.loop, accept->descriptor, &socket))) return;
+    if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
+    connection_start(server, stream, &accept->peer);
+}
+
+cy_err http_server_listen(struct http_server *server, int owned_descriptor)
+{
+    struct http_listener *listener = mem_alloc_zeroed(sizeof *listener);
+    struct loop_socket *socket = NULL;
+    cy_err err = loop_socket_open(server->options.loop, owned_descriptor, &socket);
+    if (!cy_failed(err) && !listener) {
+        loop_socket_close(&socket);
+        err = CY_ERR(NO_MEMORY);
+    }
+    if (cy_failed(err)) {
+        mem_free(listener);
+        return err;
+    }
+    listener->server = server;
+    listener->socket = socket;
+    listener->accept.op.done = server_on_accept;
+    listener->next = server->listeners;
+    server->listeners = listener;
+    server->live_count++;
+    server->listening_count++;
+    loop_accept(socket, &listener->accept);
+    return CY_OK;
+}
+
+cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream, const struct address *peer)
+{
+    uint32_t before = server->counters.connections_open;
+    connection_start(server, owned_stream, peer);
+    return server->counters.connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
+}
+
+/* -- the end ---------------------------------------------------------------------------------------------------------------- */
+
+static void server_close_listeners(struct http_server *server)
+{
+    for (struct http_listener *listener = server->listeners; listener; listener = listener->next) {
+        if (!listener->socket) continue;
+        loop_socket_close(&listener->socket);
+        server->listening_count--;
+    }
+}
+
+static void server_free_memory(struct http_server *server)
+{
+    loop_timer_clear(server->options.loop, &server->drain_timer);
+    while (server->listeners) {
+        struct http_listener *listener = server->listeners;
+        server->listeners = listener->next;
+        mem_free(listener);
+    }
+    while (server->free_connections) {
+        struct http_connection *connection = server->free_connections;
+        server->free_connections = connection->next;
+        mem_free(connection);
+    }
+    while (server->free_exchanges) {
+        struct http_exchange *exchange = server->free_exchanges;
+        server->free_exchanges = exchange->next;
+        mem_free(exchange);
+    }
+    mem_free(server);
+}
+
+void server_release(struct http_server *server)
+{
+    CHECK(server->live_count > 0);
+    if (--server->live_count == 0 && server->freed) server_free_memory(server);
+}
+
+void http_server_free(struct http_server **server_pointer)
+{
+    struct http_server *server = *server_pointer;
+    if (!server) return;
+    *server_pointer = NULL;
+    server->live_count++; /* keeps the memory while connections are closed */
+    server->draining = true;
+    server->drained = NULL;
+    server_close_listeners(server);
+    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+        next = connection->next;
+        if (!connection->stream) continue;
+        if (connection->exchange && connection->exchange->phase != EXCHANGE_HEAD)
+            exchange_client_gone(connection->exchange, CY_ERR(CANCELLED));
+        else
+            connection_close(connection);
+    }
+    server->freed = true;
+    server_release(server);
+}
+
+static void server_on_drain_timer(struct timer *timer)
+{
+    struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, drain_timer);
+    void (*drained)(void *) = server->drained;
+    server->drained = NULL;
+    if (drained) drained(server->options.context);
+}
+
+/* `drained` comes from a timer, so that the program is never called from inside a call of its own. */
+void server_check_drained(struct http_server *server)
+{
+    if (!server->draining || !server->drained || server->counters.connections_open > 0) return;
+    if (!timer_is_set(&server->drain_timer)) loop_timer_set(server->options.loop, &server->drain_timer, 0);
+}
+
+void http_server_drain(struct http_server *server, void (*drained)(void *context))
+{
+    server->draining = true;
+    server->drained = drained;
+    server_close_listeners(server);
+    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+        next = connection->next;
+        if (connection->stream && !connection->exchange && !connection->lingering) connection_close(connection);
+    }
+    server_check_drained(server);
+}
+
+#undef SERVER_HEADER_TIMEOUT_MS
+#undef SERVER_KEEP_ALIVE_MS
+#undef SERVER_BODY_IDLE_MS

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/http/uri.c: normal forms of paths and hosts (RFC 3986 section 6.2.2).
+ *
+ * In, Out, Invariant: uri.h.
+ * Order: escapes first, dot segments second, so that %2e%2e is a dot segment for us as it is for the server behind us.
+ */
+#include "vm/http/uri.h"
+
+#include "vm/base/check.h"
+#include "vm/base/limits.h"
+
+/* Bytes of RFC 3986 "unreserved". */
+static bool uri_is_unreserved(uint8_t byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '-' ||
+           byte == '.' || byte == '_' || byte == '~';
+}
+
+static int uri_hex_digit(uint8_t byte)
+{
+    if (byte >= '0' && byte <= '9') return byte - '0';
+    byte |= 0x20;
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* True when nothing in the path can need a change: no '%', no backslash, no segment that begins with a dot. */
+static bool uri_is_plain_path(cy_bytes path)
+{
+    uint8_t before = 0;
+    for (size_t i = 0; i < path.count; i++) {
+        uint8_t byte = path.data[i];
+        if (byte == '%' || byte == '\\' || (byte == '.' && before == '/')) return false;
+        before = byte;
+    }
+    return true;
+}
+
+static uint8_t uri_decode(cy_bytes path, uint8_t *space, size_t *count_out)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    size_t count = 0;
+    for (size_t i = 0; i < path.count; i++) {
+        uint8_t byte = path.data[i];
+        if (byte == '\\') return H1_FAULT_TARGET_BACKSLASH;
+        if (byte != '%') {
+            space[count++] = byte;
+            continue;
+        }
+        if (path.count - i < 3) return H1_FAULT_TARGET_ESCAPE;
+        int high = uri_hex_digit(path.data[i + 1]), low = uri_hex_digit(path.data[i + 2]);
+        if (high < 0 || low < 0 || (high == 0 && low == 0)) return H1_FAULT_TARGET_ESCAPE;
+        i += 2;
+        uint8_t decoded = (uint8_t)(high << 4 | low);
+        if (uri_is_unreserved(decoded)) {
+            space[count++] = decoded;
+        } else {
+            space[count++] = '%';
+            space[count++] = (uint8_t)digits[high];
+            space[count++] = (uint8_t)digits[low];
+        }
+    }
+    *count_out = count;
+    return H1_FAULT_NONE;
+}
+
+/* RFC 3986 section 5.2.4 for a path that begins with '/', in place. */
+static size_t uri_remove_dot_segments(uint8_t *path, size_t count)
+{
+    size_t kept = 0, i = 0;
+    while (i < count) {
+        DCHECK(path[i] == '/');
+        size_t end = i + 1;
+        while (end < count && path[end] != '/') end++;
+        size_t length = end - i - 1;
+        bool one_dot = length == 1 && path[i + 1] == '.';
+        bool two_dots = length == 2 && path[i + 1] == '.' && path[i + 2] == '.';
+        if (two_dots) {
+            while (kept > 0 && path[--kept] != '/') continue;
+        }
+        if (one_dot || two_dots) {
+            if (end == count) path[kept++] = '/'; /* a dot segment at the end leaves its slash */
+        } else {
+            memmove(path + kept, path + i, length + 1);
+            kept += length + 1;
+        }
+        i = end;
+    }
+    return kept;
+}
+
+uint8_t uri_normalise_path(cy_bytes path, uint8_t *space, cy_bytes *path_out)
+{
+    if (path.count == 0 || path.data[0] != '/') return H1_FAULT_TARGET;
+    *path_out = path;
+    if (uri_is_plain_path(path)) return H1_FAULT_NONE;
+    size_t count;
+    uint8_t fault = uri_decode(path, space, &count);
+    if (fault) return fault;
+    *path_out = cy_bytes_of(space, uri_remove_dot_segments(space, count));
+    CHECK(path_out->count > 0 && path_out->count <= path.count);
+    return H1_FAULT_NONE;
+}
+
+/* Everything RFC 3986 allows in a reg-name except escapes and the sub-delimiters, which no resolver takes. */
+static bool uri_is_name_byte(uint8_t byte) { return uri_is_unreserved(byte) && byte != '~'; }
+static bool uri_is_v6_byte(uint8_t byte) { return uri_hex_digit(byte) >= 0 || byte == ':' || byte == '.'; }
+
+static uint8_t uri_parse_port(cy_bytes text, uint16_t *port_out)
+{
+    uint64_t port = 0;
+    if (text.count == 0) return H1_FAULT_NONE; /* "host:" is allowed and means the default port */
+    if (text.count > 5 || !cy_bytes_parse_u64(text, 65535, &port)) return H1_FAULT_HOST;
+    *port_out = (uint16_t)port;
+    return H1_FAULT_NONE;
+}
+
+uint8_t uri_normalise_host(cy_bytes authority, uint8_t *space, struct uri_host *host_out)
+{
+    *host_out = (struct uri_host){CY_BYTES_NONE, 0};
+    size_t end;
+    bool is_v6 = authority.count > 0 && authority.data[0] == '[', change = false;
+    if (is_v6) {
+        end = cy_bytes_find(authority, ']') + 1;
+        if (end > authority.count || end < 4) return H1_FAULT_HOST;
+    } else {
+        end = cy_bytes_find(authority, ':');
+    }
+    cy_bytes host = cy_bytes_slice(authority, 0, end);
+    for (size_t i = is_v6; i < end - is_v6; i++) {
+        uint8_t byte = host.data[i];
+        if (is_v6 ? !uri_is_v6_byte(byte) : !uri_is_name_byte(byte)) return H1_FAULT_HOST;
+        if (byte >= 'A' && byte <= 'Z') change = true;
+    }
+    if (end < authority.count) {
+        if (authority.data[end] != ':' || end == 0) return H1_FAULT_HOST;
+        uint8_t fault = uri_parse_port(cy_bytes_skip(authority, end + 1), &host_out->port);
+        if (fault) return fault;
+    }
+    if (!is_v6 && host.count > 0 && host.data[host.count - 1] == '.') {
+        host.count--;
+        if (host.count == 0) return H1_FAULT_HOST;
+    }
+    if (host.count > LIMIT_NAME_BYTES) return H1_FAULT_HOST;
+    if (change) {
+        for (size_t i = 0; i < host.count; i++)
+            space[i] = host.data[i] >= 'A' && host.data[i] <= 'Z' ? (uint8_t)(host.data[i] | 0x20) : host.data[i];
+        host.data = space;
+    }
+    host_out->host = host;
+    return H1_FAULT_NONE;
+}
+
+bool uri_split_absolute(cy_bytes target, bool *secure_out, cy_bytes *authority_out, cy_bytes *rest_out)
+{
+    if (target.count >= 7 && cy_bytes_equal_nocase(cy_bytes_slice(target, 0, 7), CY_BYTES("http://"))) {
+        *secure_out = false;
+        *rest_out = cy_bytes_skip(target, 7);
+    } else if (target.count >= 8 && cy_bytes_equal_nocase(cy_bytes_slice(target, 0, 8), CY_BYTES("https://"))) {
+        *secure_out = true;
+        *rest_out = cy_bytes_skip(target, 8);
+    } else {
+        return false;
+    }
+    size_t end = 0;
+    while (end < rest_out->count && rest_out->data[end] != '/' && rest_out->data[end] != '?') end++;
+    *authority_out = cy_bytes_slice(*rest_out, 0, end);
+    *rest_out = cy_bytes_skip(*rest_out, end);
+    return true;
+}

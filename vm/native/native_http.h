@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/native/native_http.h: the opaque and handle types of the module "http", for serve.c.
+ */
+#ifndef CY_NATIVE_NATIVE_HTTP_H
+#define CY_NATIVE_NATIVE_HTTP_H
+
+#include "vm/run/handle.h"
+#include "vm/run/object.h"
+
+extern const struct opaque_type native_http_verdict_type;  /* payload: struct http_verdict, one reference */
+extern const struct opaque_type native_http_upstream_type; /* payload: struct upstream, one reference */
+extern const struct handle_type native_http_request_type;  /* object: struct http_exchange, owned by its server */
+
+#endif

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/native/runtime.c: the driver: loads a program, runs main, becomes master or worker, leaves with an exit code.
+ *
+ * In:   runtime_options. Out: an exit code; messages on stderr.
+ * Invariant: vm_run is called here (directly while there is no loop, as the loop's hook afterwards) and nowhere else.
+ * Not here: serving (serve.c), what natives do.
+ */
+#include "vm/base/check.h"
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+#include "vm/code/toau.h"
+#include "vm/native/native.h"
+#include "vm/native/runtime_internal.h"
+#include "vm/run/object.h"
+#include "vm/sys/clock.h"
+#include "vm/sys/random.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* -- loop and client, on first use -------------------------------------------------------------------------------------- */
+static bool runtime_hook(void *context)
+{
+    struct runtime *runtime = context;
+    if (vm_run(runtime->vm)) return true;
+    return vm_idle(runtime->vm);
+}
+
+cy_err runtime_need_loop(struct runtime *runtime)
+{
+    if (runtime->loop) return CY_OK;
+    CY_TRY(loop_new(runtime->options->io, &runtime->loop));
+    loop_set_hook(runtime->loop, runtime_hook, runtime);
+    return CY_OK;
+}
+
+cy_err runtime_need_client(struct runtime *runtime)
+{
+    if (runtime->client) return CY_OK;
+    CY_TRY(runtime_need_loop(runtime));
+    struct http_client_options options = {.loop = runtime->loop, .dns = &runtime->dns, .log = &runtime->log};
+    return http_client_new(&options, &runtime->client);
+}
+
+void runtime_request_exit(struct runtime *runtime, int exit_code)
+{
+    if (runtime->exit_requested) return;
+    runtime->exit_requested = true;
+    runtime->exit_code = exit_code;
+}
+
+void runtime_report_error(struct runtime *runtime, cy_value error)
+{
+    struct builder text;
+    builder_init(&text);
+    bool configuration = value_is_error(runtime->vm, error) &&
+                         cy_bytes_equal(error_kind(runtime->vm, error), cy_bytes_from_text(cy_err_kind(CY_ERR(CONFIGURATION))));
+    if (configuration) {
+        builder_bytes(&text, error_message(runtime->vm, error));
+    } else {
+        vm_describe_error(runtime->vm, error, &text);
+    }
+    if (text.count > 0 && text.data[text.count - 1] == '\n') text.count--;
+    fprintf(stderr, "%.*s\n", CY_BYTES_ARG(builder_view(&text)));
+    builder_fini(&text);
+}
+
+/* -- programs ---------------------------------------------------------------------------------------------------------- */
+/* Finds the program with these bytes or loads it. */
+static cy_err runtime_load(struct runtime *runtime, cy_bytes bytes, struct loaded_program **loaded_out)
+{
+    for (struct loaded_program *known = runtime->programs; known; known = known->next) {
+        if (!cy_bytes_equal(known->bytes, bytes)) continue;
+        *loaded_out = known;
+        return CY_OK;
+    }
+    struct code_failure failure = {0};
+    struct program *program = NULL;
+    cy_err err = toau_load(bytes, &program, &failure);
+    if (cy_failed(err)) {
+        struct builder text;
+        builder_init(&text);
+        code_failure_describe(&failure, runtime->options->korean, &text);
+        fprintf(stderr, "%s: %.*s\n", runtime->options->program_name, CY_BYTES_ARG(builder_view(&text)));
+        builder_fini(&text);
+        return err;
+    }
+    struct loaded_program *loaded = mem_alloc_zeroed(sizeof *loaded);
+    uint8_t *copy = mem_alloc(bytes.count);
+    if (!loaded || !copy) {
+        mem_free(loaded);
+        mem_free(copy);
+        program_free(&program);
+        return CY_ERR(NO_MEMORY);
+    }
+    memcpy(copy, bytes.data, bytes.count);
+    *loaded = (struct loaded_program){runtime->programs, program, {copy, bytes.count}};
+    runtime->programs = loaded;
+    *loaded_out = loaded;
+    return CY_OK;
+}
+
+static void runtime_free_programs(struct runtime *runtime)
+{
+    for (struct loaded_program *loaded = runtime->programs, *next; loaded; loaded = next) {
+        next = loaded->next;
+        program_free(&loaded->program);
+        mem_free((void *)(uintptr_t)loaded->bytes.data);
+        mem_free(loaded);
+    }
+    runtime->programs = NULL;
+}
+
+/* An instance, or its failure on stderr. */
+static cy_err runtime_new_instance(struct runtime *runtime, struct loaded_program *loaded, struct instance **instance_out)
+{
+    cy_value error = value_nil();
+    cy_err err = instance_new(runtime->vm, loaded->program, instance_out, &error);
+    if (!cy_failed(err)) return err;
+    if (error.tag == TAG_NIL) {
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name, cy_err_text(err, runtime->options->korean));
+    } else {
+        runtime_report_error(runtime, error);
+    }
+    value_unref(runtime->vm, error);
+    return err;
+}
+
+/* -- configure ----------------------------------------------------------------------------------------------------------- */
+static void runtime_configure_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop)
+{
+    struct configuring *configuring = context;
+    (void)vm;
+    configuring->exit_code = EXIT_CODE_OK;
+    if (outcome == CALL_FAILED) {
+        runtime_report_error(configuring->runtime, value);
+        bool configuration = cy_bytes_equal(error_kind(vm, value), CY_BYTES("configuration"));
+        configuring->exit_code = configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM;
+    } else if (outcome == CALL_STOPPED) {
+        fprintf(stderr, "configure: %s\n", cy_err_text(stop, configuring->runtime->options->korean));
+        configuring->exit_code = EXIT_CODE_PROGRAM;
+    }
+    configuring->done(configuring, value);
+}
+
+static void runtime_configure_skipped(struct timer *timer)
+{
+    struct configuring *configuring = CY_CONTAINER_OF(timer, struct configuring, skipped);
+    configuring->done(configuring, value_nil());
+}
+
+/* {files: {name: {path, text}}, input: what main gave} */
+static cy_err runtime_configure_input(struct runtime *runtime, const struct generation *generation, cy_value *input_out)
+{
+    struct vm *vm = runtime->vm;
+    cy_value input, files, file, text;
+    CY_TRY(map_new(vm, 2, &files));
+    for (uint32_t i = 0; i < generation->file_count; i++) {
+        const struct generation_file *from = &generation->files[i];
+        cy_err err = map_new(vm, 2, &file);
+        if (!cy_failed(err)) {
+            err = string_new(vm, from->path, &text);
+            if (!cy_failed(err)) err = map_set_text(vm, &file, CY_BYTES("path"), text);
+            if (!cy_failed(err)) err = string_new(vm, from->content, &text);
+            if (!cy_failed(err)) err = map_set_text(vm, &file, CY_BYTES("text"), text);
+            if (cy_failed(err)) value_unref(vm, file);
+            if (!cy_failed(err)) err = map_set_text(vm, &files, from->name, file);
+        }
+        if (cy_failed(err)) {
+            value_unref(vm, files);
+            return err;
+        }
+    }
+    cy_err err = map_new(vm, 2, &input);
+    if (cy_failed(err)) {
+        value_unref(vm, files);
+        return err;
+    }
+    err = map_set_text(vm, &input, CY_BYTES("files"), files);
+    if (!cy_failed(err)) err = map_set_text(vm, &input, CY_BYTES("input"), value_ref(runtime->input));
+    if (cy_failed(err)) {
+        value_unref(vm, input);
+        return err;
+    }
+    *input_out = input;
+    return CY_OK;
+}
+
+static cy_err runtime_configure_start(struct configuring *configuring, const struct generation *generation)
+{
+    struct runtime *runtime = configuring->runtime;
+    cy_value function, input;
+    if (!instance_export(configuring->instance, CY_BYTES("configure"), &function)) {
+        configuring->skipped.fire = runtime_configure_skipped; /* done must not be called from inside the caller */
+        loop_timer_set(runtime->loop, &configuring->skipped, 0);
+        return CY_OK;
+    }
+    CY_TRY(runtime_configure_input(runtime, generation, &input));
+    cy_err err = vm_start(runtime->vm, configuring->instance, function, &input, 1, runtime_configure_ended, configuring, NULL);
+    if (cy_failed(err)) value_unref(runtime->vm, input);
+    return err;
+}
+
+cy_err runtime_configure(struct runtime *runtime, const struct generation *generation,
+                         void (*done)(struct configuring *configuring, cy_value result))
+{
+    CY_TRY(runtime_need_loop(runtime));
+    struct configuring *configuring = mem_alloc_zeroed(sizeof *configuring);
+    if (!configuring) return CY_ERR(NO_MEMORY);
+    configuring->runtime = runtime;
+    configuring->number = generation->number;
+    configuring->done = done;
+    cy_err err = runtime_load(runtime, generation->program, &configuring->loaded);
+    if (!cy_failed(err)) err = runtime_new_instance(runtime, configuring->loaded, &configuring->instance);
+    if (!cy_failed(err)) err = runtime_configure_start(configuring, generation);
+    if (cy_failed(err)) runtime_configuring_free(&configuring);
+    else loop_wake(runtime->loop); /* the caller may stand outside of a turn, as the checker does */
+    return err;
+}
+
+void runtime_configuring_free(struct configuring **configuring)
+{
+    struct configuring *gone = *configuring;
+    *configuring = NULL;
+    if (gone->instance) instance_unref(gone->runtime->vm, &gone->instance);
+    mem_free(gone);
+}
+
+/* -- driving ------------------------------------------------------------------------------------------------------------ */
+static void runtime_become(struct runtime *runtime);
+
+void runtime_drive(struct runtime *runtime, const bool *flag)
+{
+    while (!*flag && !runtime->exit_requested) {
+        if (runtime->loop) {
+            cy_err err = loop_turn(runtime->loop);
+            if (!cy_failed(err)) continue;
+            log_write(&runtime->log, LOG_ERROR, "event loop: %s", cy_err_text(err, false));
+            runtime_request_exit(runtime, EXIT_CODE_INTERNAL);
+            continue;
+        }
+        bool more = vm_run(runtime->vm);
+        if (runtime->loop) loop_wake(runtime->loop); /* made just now: its first turn must not wait */
+        if (runtime->workers.pending) {
+            runtime_become(runtime);
+        } else if (!more && !runtime->loop && !*flag && !runtime->exit_requested) {
+            fprintf(stderr, "%s: every task waits for another one: nothing can go on\n", runtime->options->program_name);
+            runtime_request_exit(runtime, EXIT_CODE_PROGRAM);
+        }
+    }
+}
+
+/* -- master and workers -------------------------------------------------------------------------------------------------- */
+static cy_err runtime_load_generation(void *context, struct builder *bytes_out, struct builder *message_out)
+{
+    return generation_load(&((struct runtime *)context)->plan, bytes_out, message_out);
+}
+
+struct runtime_checking {
+    bool ended;
+    int exit_code;
+};
+static void runtime_check_done(struct configuring *configuring, cy_value result)
+{
+    (void)result;
+    struct runtime_checking *checking = configuring->runtime->checking;
+    checking->exit_code = configuring->exit_code;
+    checking->ended = true;
+    runtime_configuring_free(&configuring);
+}
+
+/* In a child of the master that ends afterwards: would this generation start? */
+static int runtime_check_generation(void *context, cy_bytes bytes)
+{
+    struct runtime *runtime = context;
+    struct runtime_checking checking = {false, EXIT_CODE_PROGRAM};
+    struct generation generation = {0};
+    runtime->checking = &checking;
+    cy_err err = generation_parse(bytes, &generation);
+    if (!cy_failed(err)) err = runtime_configure(runtime, &generation, runtime_check_done);
+    if (cy_is(err, CY_ERR_BAD_FORMAT)) return EXIT_CODE_BAD_TOAU;
+    if (cy_failed(err)) return EXIT_CODE_PROGRAM;
+    runtime_drive(runtime, &checking.ended);
+    return checking.ended ? checking.exit_code : runtime->exit_code;
+}
+
+static void runtime_print_banner(void *context, cy_bytes banner)
+{
+    (void)context;
+    if (banner.count == 0) return;
+    printf("%.*s\n", CY_BYTES_ARG(banner));
+    fflush(stdout);
+}
+
+static void runtime_set_label(struct runtime *runtime)
+{
+    if (runtime->workers.label[0]) {
+        snprintf(runtime->log.label, sizeof runtime->log.label, "%s/%u", runtime->workers.label, runtime->worker_index);
+    } else {
+        snprintf(runtime->log.label, sizeof runtime->log.label, "%u", runtime->worker_index);
+    }
+}
+
+static void runtime_become(struct runtime *runtime)
+{
+    struct workers_request *workers = &runtime->workers;
+    workers->pending = false;
+    struct master_options options = {
+        .worker_count = workers->count,
+        .user = workers->user,
+        .log = &runtime->log,
+        .context = runtime,
+        .load_generation = runtime_load_generation,
+        .check = runtime_check_generation,
+        .on_ready = runtime_print_banner,
+    };
+    fflush(stdout); /* a child must not print what the parent has buffered */
+    snprintf(runtime->log.label, sizeof runtime->log.label, "%s", workers->label);
+    struct master_result result = {0};
+    if (master_run(&options, &result) == MASTER_ENDED) {
+        runtime_request_exit(runtime, result.exit_code);
+        return;
+    }
+    runtime->link = result.link;
+    runtime->worker_index = result.worker_index;
+    runtime_set_label(runtime);
+    vm_complete(runtime->vm, workers->ticket, value_int(result.worker_index));
+}
+
+/* -- main ------------------------------------------------------------------------------------------------------------------ */
+static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop)
+{
+    struct runtime *runtime = context;
+    (void)vm;
+    runtime->main_ended = true;
+    if (outcome == CALL_RETURNED) return;
+    if (outcome == CALL_FAILED) {
+        runtime_report_error(runtime, value);
+    } else {
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name, cy_err_text(stop, runtime->options->korean));
+    }
+    bool configuration = outcome == CALL_FAILED && cy_bytes_equal(error_kind(vm, value), CY_BYTES("configuration"));
+    runtime_request_exit(runtime, configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM);
+}
+
+static cy_err runtime_main_args(struct runtime *runtime, cy_value *list_out)
+{
+    CY_TRY(list_new(runtime->vm, (size_t)runtime->options->arg_count, list_out));
+    for (int i = 0; i < runtime->options->arg_count; i++) {
+        cy_value text;
+        cy_err err = string_new(runtime->vm, cy_bytes_from_text(runtime->options->args[i]), &text);
+        if (!cy_failed(err)) err = list_append(runtime->vm, list_out, text);
+        if (cy_failed(err)) {
+            value_unref(runtime->vm, *list_out);
+            return err;
+        }
+    }
+    return CY_OK;
+}
+
+static cy_err runtime_start_main(struct runtime *runtime)
+{
+    const struct program *program = instance_program(runtime->instance);
+    const struct export_entry *entry = program_find_export(program, program->module_count - 1, CY_BYTES("main"));
+    cy_value function, args;
+    if (!entry || entry->kind != EXPORT_FUNCTION || !instance_export(runtime->instance, CY_BYTES("main"), &function)) {
+        fprintf(stderr, "%s: the program exports no function `main`\n", runtime->options->program_name);
+        return CY_ERR(NOT_FOUND);
+    }
+    CY_TRY(runtime_main_args(runtime, &args));
+    uint32_t arg_count = program->functions[entry->index].param_count > 0 ? 1 : 0;
+    cy_err err = vm_start(runtime->vm, runtime->instance, function, &args, arg_count, runtime_main_ended, runtime, NULL);
+    if (cy_failed(err) || arg_count == 0) value_unref(runtime->vm, args);
+    return err;
+}
+
+static uint64_t runtime_clock_ns(void *host)
+{
+    (void)host;
+    return clock_monotonic_ns();
+}
+
+static cy_err runtime_open(struct runtime *runtime)
+{
+    struct vm_options options = {
+        .natives = native_table_full,
+        .capabilities = runtime->options->capabilities,
+        .korean = runtime->options->korean,
+        .log = &runtime->log,
+        .host = runtime,
+        .clock_ns = runtime_clock_ns,
+    };
+    CY_TRY(random_hash_seed(&options.seed));
+    map_init(&runtime->literal_upstreams, options.seed);
+    return vm_new(&options, &runtime->vm);
+}
+
+static void runtime_close(struct runtime *runtime)
+{
+    if (runtime->vm) {
+        serve_fini(runtime);
+        value_unref(runtime->vm, runtime->input);
+        if (runtime->instance) instance_unref(runtime->vm, &runtime->instance);
+        vm_free(&runtime->vm);
+        serve_free_calls(runtime);
+    }
+    for (uint32_t i = 0; i < runtime->literal_upstreams.count; i++) {
+        struct upstream *upstream = runtime->literal_upstreams.entries[i].value.pointer;
+        upstream_unref(&upstream);
+    }
+    map_fini(&runtime->literal_upstreams);
+    if (runtime->client) http_client_free(&runtime->client);
+    if (runtime->dns) dns_free(&runtime->dns);
+    if (runtime->loop) loop_free(&runtime->loop);
+    if (runtime->link) worker_link_free(&runtime->link);
+    runtime_free_programs(runtime);
+    generation_plan_fini(&runtime->plan);
+    mem_free(runtime->workers.user);
+}
+
+static int runtime_run_in(struct runtime *runtime)
+{
+    struct loaded_program *loaded;
+    cy_err err = runtime_open(runtime);
+    if (cy_failed(err)) {
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name, cy_err_text(err, runtime->options->korean));
+        return EXIT_CODE_INTERNAL;
+    }
+    err = runtime_load(runtime, runtime->options->program, &loaded);
+    if (cy_failed(err)) return EXIT_CODE_BAD_TOAU;
+    if (cy_failed(runtime_new_instance(runtime, loaded, &runtime->instance))) return EXIT_CODE_PROGRAM;
+    if (cy_failed(runtime_start_main(runtime))) return EXIT_CODE_PROGRAM;
+    runtime_drive(runtime, &runtime->main_ended);
+    return runtime->exit_requested ? runtime->exit_code : EXIT_CODE_OK;
+}
+
+int runtime_run(const struct runtime_options *options)
+{
+    struct runtime *runtime = mem_alloc_zeroed(sizeof *runtime);
+    if (!runtime) return EXIT_CODE_INTERNAL;
+    signal(SIGPIPE, SIG_IGN); /* a peer that goes away is an error of a write, not of the process */
+    runtime->options = options;
+    runtime->input = value_nil();
+    runtime->plan.program_path = options->program_path;
+    runtime->plan.program = options->program;
+    log_init(&runtime->log);
+    int exit_code = runtime_run_in(runtime);
+    runtime_close(runtime);
+    mem_free(runtime);
+    return exit_code;
+}

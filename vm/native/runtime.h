@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/native/runtime.h: runs one program from start to exit code.
+ *
+ * In:   the bytes of a .toau, arguments, granted capabilities.
+ * Out:  an exit code of DESIGN 6 (0 ok, 1 program error, 3 bad .toau, 4 configuration, 5 cannot listen, 70 internal).
+ *       Messages for people are on stderr by then.
+ * Not here: command lines (vm/main.c), natives' bodies.
+ */
+#ifndef CY_NATIVE_RUNTIME_H
+#define CY_NATIVE_RUNTIME_H
+
+#include "vm/base/bytes.h"
+#include "vm/base/error.h"
+
+enum exit_code {
+    EXIT_CODE_OK = 0,
+    EXIT_CODE_PROGRAM = 1,
+    EXIT_CODE_USAGE = 2,
+    EXIT_CODE_BAD_TOAU = 3,
+    EXIT_CODE_CONFIGURATION = 4,
+    EXIT_CODE_CANNOT_LISTEN = 5,
+    EXIT_CODE_INTERNAL = 70,
+};
+
+struct runtime_options {
+    const char *program_name; /* for messages */
+    const char *program_path; /* read again on reload; NULL: `program` is all there is (it was compiled in memory) */
+    cy_bytes program;         /* the .toau, borrowed for the whole run */
+    const char *const *args;
+    int arg_count;
+    uint32_t capabilities; /* granted bits of enum capability */
+    const char *io;        /* loop back end, NULL: the best */
+    bool korean;
+};
+int runtime_run(const struct runtime_options *options);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/native/serve.c: http.serve, and the generations that come while it serves.
+ *
+ *   http.serve ─► configure(generation) ─► listen ─► READY ─► requests ... ─► STOP or signal ─► drain ─► main goes on
+ *                       ▲                                     │
+ *                       └──────── GENERATION (reload) ◄───────┘  refused: the old instance stays
+ *
+ * In:   the options map, messages of the master. Out: calls of `handle`, verdicts for vm/http.
+ * Invariant: a request finishes on the instance it started on; its fiber holds that instance.
+ * Not here: workers and restarts (vm/net/master.c), carrying verdicts out (vm/http).
+ */
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+#include "vm/native/native_http.h"
+#include "vm/native/runtime_internal.h"
+#include "vm/sys/process.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* One request inside the handler. Pooled: the steady state allocates nothing here. */
+struct http_call {
+    struct http_call *next; /* free list */
+    struct runtime *runtime;
+    struct http_exchange *exchange; /* NULL: the client is gone */
+    struct fiber *fiber;
+    cy_value handle;
+};
+
+/* -- one request ------------------------------------------------------------------------------------------------- */
+static struct http_call *serve_take_call(struct runtime *runtime)
+{
+    struct http_call *call = runtime->serving.free_calls;
+    if (!call) return mem_alloc_zeroed(sizeof *call);
+    runtime->serving.free_calls = call->next;
+    return call;
+}
+static void serve_put_call(struct runtime *runtime, struct http_call *call)
+{
+    call->next = runtime->serving.free_calls;
+    runtime->serving.free_calls = call;
+}
+
+static void serve_answer_failure(struct runtime *runtime, struct http_exchange *exchange, enum call_outcome outcome, cy_value value,
+                                 cy_err stop)
+{
+    struct builder reason;
+    builder_init(&reason);
+    if (outcome == CALL_FAILED) {
+        vm_describe_error(runtime->vm, value, &reason);
+    } else if (outcome == CALL_STOPPED) {
+        builder_printf(&reason, "handle was stopped: %s", cy_err_text(stop, vm_korean(runtime->vm)));
+    } else {
+        builder_printf(&reason, "handle returned %s, not a verdict", value_kind_text(runtime->vm, value));
+    }
+    http_exchange_fail(exchange, builder_view(&reason));
+    builder_fini(&reason);
+}
+
+static void serve_handle_done(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop)
+{
+    struct http_call *call = context;
+    struct runtime *runtime = call->runtime;
+    handle_close(vm, call->handle);
+    if (call->exchange) {
+        struct http_verdict *verdict = outcome == CALL_RETURNED ? opaque_payload(value, &native_http_verdict_type) : NULL;
+        http_exchange_set_context(call->exchange, NULL);
+        if (verdict) {
+            http_exchange_answer(call->exchange, verdict);
+        } else {
+            serve_answer_failure(runtime, call->exchange, outcome, value, stop);
+        }
+    }
+    serve_put_call(runtime, call);
+}
+
+static void serve_on_request(void *context, struct http_exchange *exchange)
+{
+    struct runtime *runtime = context;
+    struct http_call *call = serve_take_call(runtime);
+    if (!call) {
+        http_exchange_fail(exchange, CY_BYTES("out of memory"));
+        return;
+    }
+    call->runtime = runtime;
+    call->exchange = exchange;
+    call->fiber = NULL;
+    call->handle = value_nil();
+    cy_err err = handle_open(runtime->vm, &native_http_request_type, exchange, NULL, &call->handle);
+    if (!cy_failed(err)) {
+        http_exchange_set_context(exchange, call);
+        err = vm_start(runtime->vm, runtime->serving.instance, runtime->serving.handle, &call->handle, 1, serve_handle_done, call,
+                       &call->fiber);
+        if (cy_failed(err)) {
+            http_exchange_set_context(exchange, NULL);
+            handle_close(runtime->vm, call->handle);
+        }
+    }
+    if (cy_failed(err)) {
+        serve_put_call(runtime, call);
+        http_exchange_fail(exchange, cy_bytes_from_text(cy_err_text(err, vm_korean(runtime->vm))));
+    }
+}
+
+static void serve_on_gone(void *context, struct http_exchange *exchange)
+{
+    struct runtime *runtime = context;
+    struct http_call *call = http_exchange_context(exchange);
+    if (!call) return;
+    call->exchange = NULL;
+    handle_close(runtime->vm, call->handle);
+    vm_cancel(runtime->vm, call->fiber);
+}
+
+/* -- the end ------------------------------------------------------------------------------------------------------ */
+static void serve_finish(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    if (!serving->active) return;
+    serving->active = false;
+    vm_complete(runtime->vm, serving->ticket, value_nil());
+}
+static void serve_drained(void *context) { serve_finish(context); }
+
+static void serve_stop(struct runtime *runtime)
+{
+    if (runtime->serving.stopping) return;
+    runtime->serving.stopping = true;
+    if (runtime->server && runtime->serving.ready) {
+        http_server_drain(runtime->server, serve_drained);
+    } else {
+        serve_finish(runtime);
+    }
+}
+
+/* Ends the process's serving because it could not begin: main is never woken. */
+static void serve_give_up(struct runtime *runtime, int exit_code) { runtime_request_exit(runtime, exit_code); }
+
+/* -- listening ----------------------------------------------------------------------------------------------------- */
+static cy_err serve_listen_alone(const char *text, int *descriptor_out)
+{
+    cy_bytes host;
+    uint16_t port;
+    struct address address;
+    CY_TRY(address_split(cy_bytes_from_text(text), &host, &port));
+    if (host.count == 0) host = CY_BYTES("::"); /* both families: listen_open leaves IPV6_V6ONLY off */
+    CY_TRY(address_from_ip(host, port, &address));
+    return listen_open(&address, false, LIMIT_LISTEN_BACKLOG, descriptor_out);
+}
+
+static bool serve_listen(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    for (uint32_t i = 0; i < serving->listen_count; i++) {
+        int descriptor = -1;
+        struct address address;
+        cy_err err = runtime->link ? worker_listen(runtime->link, cy_bytes_from_text(serving->listen[i]), &descriptor, &address)
+                                   : serve_listen_alone(serving->listen[i], &descriptor);
+        if (!cy_failed(err)) err = http_server_listen(runtime->server, descriptor);
+        if (!cy_failed(err)) continue;
+        char why[128];
+        fprintf(stderr, runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n" : "%s: cannot listen on %s: %s\n",
+                runtime->options->program_name, serving->listen[i], cy_err_describe(err, runtime->options->korean, why, sizeof why));
+        serve_give_up(runtime, EXIT_CODE_CANNOT_LISTEN);
+        return false;
+    }
+    return true;
+}
+
+/* -- generations ---------------------------------------------------------------------------------------------------- */
+/* Makes the configured instance the one that new requests start on. */
+static bool serve_adopt(struct configuring *configuring)
+{
+    struct runtime *runtime = configuring->runtime;
+    struct serving *serving = &runtime->serving;
+    cy_value handle;
+    if (!instance_export(configuring->instance, CY_BYTES("handle"), &handle)) {
+        fprintf(stderr, "%s: the program exports no function `handle`, which http.serve calls\n", runtime->options->program_name);
+        configuring->exit_code = EXIT_CODE_PROGRAM;
+        return false;
+    }
+    instance_unref(runtime->vm, &serving->instance); /* running requests hold it on their own */
+    serving->instance = instance_ref(configuring->instance);
+    serving->handle = handle;
+    return true;
+}
+
+static void serve_take_banner(struct runtime *runtime, cy_value result)
+{
+    struct serving *serving = &runtime->serving;
+    cy_value text;
+    if (result.tag != TAG_MAP || !map_get_text(runtime->vm, result, CY_BYTES("banner"), &text) || text.tag != TAG_STR) return;
+    mem_free(serving->banner);
+    cy_bytes bytes = string_bytes(text);
+    serving->banner = mem_alloc(bytes.count + 1);
+    if (serving->banner) memcpy(serving->banner, bytes.data, bytes.count + 1);
+}
+
+static void serve_begin(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    if (!serve_listen(runtime)) return;
+    serving->ready = true;
+    cy_bytes banner = serving->banner ? cy_bytes_from_text(serving->banner) : CY_BYTES_NONE;
+    if (runtime->link) {
+        worker_ready(runtime->link, banner);
+    } else if (banner.count > 0) {
+        printf("%.*s\n", CY_BYTES_ARG(banner));
+        fflush(stdout);
+    }
+}
+
+static void serve_first_done(struct configuring *configuring, cy_value result)
+{
+    struct runtime *runtime = configuring->runtime;
+    if (configuring->exit_code == EXIT_CODE_OK && serve_adopt(configuring)) {
+        serve_take_banner(runtime, result);
+        serve_begin(runtime);
+    } else {
+        serve_give_up(runtime, configuring->exit_code);
+    }
+    runtime_configuring_free(&configuring);
+}
+
+static void serve_reload_done(struct configuring *configuring, cy_value result)
+{
+    (void)result;
+    struct runtime *runtime = configuring->runtime;
+    bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_adopt(configuring);
+    log_write(&runtime->log, adopted ? LOG_INFO : LOG_ERROR, "generation %u %s", configuring->number,
+              adopted ? "is serving" : "was refused; the one before it stays");
+    if (runtime->link) worker_adopted(runtime->link, configuring->number, adopted);
+    runtime_configuring_free(&configuring);
+}
+
+static cy_err serve_load_generation(struct runtime *runtime, void (*done)(struct configuring *, cy_value), cy_bytes bytes, uint32_t number)
+{
+    struct generation generation = {0};
+    CY_TRY(generation_parse(bytes, &generation));
+    generation.number = number;
+    return runtime_configure(runtime, &generation, done);
+}
+
+/* -- messages of the master ------------------------------------------------------------------------------------------- */
+static void serve_on_message(void *context, const struct worker_message *message)
+{
+    struct runtime *runtime = context;
+    switch (message->kind) {
+    case WORKER_MESSAGE_STOP:
+    case WORKER_MESSAGE_MASTER_GONE: serve_stop(runtime); break;
+    case WORKER_MESSAGE_GENERATION: {
+        cy_err err = serve_load_generation(runtime, serve_reload_done, message->generation, message->generation_number);
+        if (!cy_failed(err)) break;
+        log_write(&runtime->log, LOG_ERROR, "generation %u was refused: %s", message->generation_number, cy_err_text(err, false));
+        worker_adopted(runtime->link, message->generation_number, false);
+        break;
+    }
+    case WORKER_MESSAGE_REOPEN_LOGS: break; /* logs go to stderr, which is never ours to reopen */
+    }
+}
+
+static void serve_link_ready(struct loop_op *op)
+{
+    struct runtime *runtime = CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.link_ready);
+    if (cy_failed(op->err)) return;
+    if (worker_link_receive(runtime->link, serve_on_message, runtime)) {
+        loop_ready(runtime->serving.link_socket, &runtime->serving.link_ready);
+    }
+}
+
+static void serve_signal_ready(struct loop_op *op)
+{
+    struct runtime *runtime = CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.signals_ready);
+    if (cy_failed(op->err)) return;
+    while (signals_next(runtime->serving.signals_descriptor) != 0) serve_stop(runtime);
+    loop_ready(runtime->serving.signals_socket, &runtime->serving.signals_ready);
+}
+
+static cy_err serve_watch(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    serving->link_ready.op.done = serve_link_ready;
+    serving->signals_ready.op.done = serve_signal_ready;
+    serving->link_ready.want_read = serving->signals_ready.want_read = true;
+    if (runtime->link) {
+        CY_TRY(loop_socket_watch(runtime->loop, worker_link_descriptor(runtime->link), &serving->link_socket));
+        loop_ready(serving->link_socket, &serving->link_ready);
+        return CY_OK;
+    }
+    static const int signals[] = {SIGTERM, SIGINT};
+    CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &serving->signals_descriptor));
+    CY_TRY(loop_socket_watch(runtime->loop, serving->signals_descriptor, &serving->signals_socket));
+    loop_ready(serving->signals_socket, &serving->signals_ready);
+    return CY_OK;
+}
+
+/* -- http.serve ------------------------------------------------------------------------------------------------------- */
+static enum native_outcome serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
+{
+    if (list_count(list) == 0 || list_count(list) > RUNTIME_LISTEN_MAX) {
+        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses", RUNTIME_LISTEN_MAX);
+    }
+    for (size_t i = 0; i < list_count(list); i++) {
+        cy_value item = list_get(list, i);
+        cy_bytes text = item.tag == TAG_STR ? string_bytes(item) : CY_BYTES_NONE, host;
+        uint16_t port;
+        bool inherited = cy_bytes_start_with(text, CY_BYTES("fd@"));
+        if (!inherited && cy_failed(address_split(text, &host, &port))) {
+            return native_fail(call, CY_ERR(BAD_ADDRESS), "http.serve: \"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", "
+                               "\":80\", \"fd@3\"", CY_BYTES_ARG(text));
+        }
+        char *copy = mem_alloc(text.count + 1);
+        if (!copy) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
+        memcpy(copy, text.data, text.count + 1);
+        serving->listen[serving->listen_count++] = copy;
+    }
+    return NATIVE_DONE;
+}
+
+static enum native_outcome serve_read_options(struct runtime *runtime, struct native_call *call)
+{
+    cy_value key, value;
+    bool listen = false;
+    for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
+        cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+        if (cy_bytes_equal(name, CY_BYTES("listen")) && value.tag == TAG_LIST) {
+            listen = true;
+            if (serve_read_listen(&runtime->serving, call, value) != NATIVE_DONE) return NATIVE_FAIL;
+        } else if (cy_bytes_equal(name, CY_BYTES("banner")) && value.tag == TAG_STR) {
+            cy_bytes text = string_bytes(value);
+            runtime->serving.banner = mem_alloc(text.count + 1);
+            if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
+            memcpy(runtime->serving.banner, text.data, text.count + 1);
+        } else {
+            return native_fail(call, CY_ERR(VALUE), "http.serve: options are listen (list) and banner (str), not \"%.*s\" (%s)",
+                               CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+        }
+    }
+    if (!listen) return native_fail(call, CY_ERR(VALUE), "http.serve: the option listen is missing");
+    return NATIVE_DONE;
+}
+
+static cy_err serve_open_server(struct runtime *runtime)
+{
+    CY_TRY(runtime_need_client(runtime));
+    struct http_server_options options = {
+        .loop = runtime->loop,
+        .log = &runtime->log,
+        .client = runtime->client,
+        .context = runtime,
+        .on_request = serve_on_request,
+        .on_gone = serve_on_gone,
+    };
+    CY_TRY(http_server_new(&options, &runtime->server));
+    return serve_watch(runtime);
+}
+
+static cy_err serve_first_generation(struct runtime *runtime)
+{
+    struct builder bytes, message;
+    uint32_t number = 0;
+    builder_init(&bytes);
+    builder_init(&message);
+    cy_err err = runtime->link ? worker_generation(runtime->link, &number, &bytes) : generation_load(&runtime->plan, &bytes, &message);
+    if (!cy_failed(err)) err = serve_load_generation(runtime, serve_first_done, builder_view(&bytes), number);
+    builder_fini(&message);
+    builder_fini(&bytes);
+    return err;
+}
+
+static void serve_cancelled(void *operation) { ((struct runtime *)operation)->serving.active = false; }
+
+enum native_outcome serve_start(struct runtime *runtime, struct native_call *call)
+{
+    if (runtime->serving.listen_count > 0) {
+        return native_fail(call, CY_ERR(UNSUPPORTED), "http.serve: this process serves already");
+    }
+    if (serve_read_options(runtime, call) != NATIVE_DONE) return NATIVE_FAIL;
+    cy_err err = serve_open_server(runtime);
+    if (!cy_failed(err)) err = serve_first_generation(runtime);
+    if (cy_failed(err)) return native_fail(call, err, "http.serve: %s", cy_err_text(err, vm_korean(call->vm)));
+    runtime->serving.active = true;
+    runtime->serving.ticket = native_wait(call, serve_cancelled, runtime);
+    return NATIVE_WAIT;
+}
+
+void serve_fini(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    http_server_free(&runtime->server);
+    if (serving->link_socket) loop_socket_close(&serving->link_socket);
+    if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
+    if (serving->instance) instance_unref(runtime->vm, &serving->instance);
+    for (uint32_t i = 0; i < serving->listen_count; i++) mem_free(serving->listen[i]);
+    mem_free(serving->banner);
+}
+
+/* The calls themselves outlive the VM's last callbacks. */
+void serve_free_calls(struct runtime *runtime)
+{
+    for (struct http_call *call = runtime->serving.free_calls, *next; call; call = next) {
+        next = call->next;
+        mem_free(call);
+    }
+    runtime->serving.free_calls = NULL;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/net/buffer.c: a pool of buffers, last in first out.
+ *
+ * In:   takes and unrefs of one loop (no locks). Out: buffers of LIMIT_BUFFER_BYTES, recycled while warm in the cache, and
+ *       buffers of LIMIT_BUFFER_BULK_BYTES for streams that fill the small ones.
+ * Invariant: lent = taken - returned; a pool with lent buffers cannot be freed. In DEBUG builds a buffer in the free list
+ *       is filled with a pattern that is checked when it is taken again: a write after the last unref is found.
+ */
+#include "vm/net/buffer.h"
+
+#include "vm/base/check.h"
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+
+#define BUFFER_POISON 0xdb
+
+struct buffer_class {
+    struct buffer *free;
+    size_t free_count;
+    size_t free_count_max;
+    uint32_t capacity;
+};
+struct buffer_pool {
+    struct buffer_class small;
+    struct buffer_class bulk;
+    size_t lent_count;
+};
+
+cy_err buffer_pool_new(size_t free_count_max, struct buffer_pool **pool_out)
+{
+    struct buffer_pool *pool = mem_alloc_zeroed(sizeof *pool);
+    if (!pool) return CY_ERR(NO_MEMORY);
+    pool->small = (struct buffer_class){.free_count_max = free_count_max, .capacity = LIMIT_BUFFER_BYTES};
+    /* The same number of bytes may wait in either list. */
+    size_t bulk_count_max = free_count_max * LIMIT_BUFFER_BYTES / LIMIT_BUFFER_BULK_BYTES + 1;
+    pool->bulk = (struct buffer_class){.free_count_max = bulk_count_max, .capacity = LIMIT_BUFFER_BULK_BYTES};
+    *pool_out = pool;
+    return CY_OK;
+}
+
+static void buffer_class_fini(struct buffer_class *class)
+{
+    while (class->free) {
+        struct buffer *buffer = class->free;
+        class->free = buffer->next;
+        mem_free(buffer);
+    }
+}
+
+void buffer_pool_free(struct buffer_pool **pool)
+{
+    if (!*pool) return;
+    CHECK((*pool)->lent_count == 0);
+    buffer_class_fini(&(*pool)->small);
+    buffer_class_fini(&(*pool)->bulk);
+    mem_free(*pool);
+    *pool = NULL;
+}
+
+static struct buffer *buffer_new(struct buffer_pool *pool, size_t capacity_bytes)
+{
+    size_t bytes;
+    if (capacity_bytes > UINT32_MAX || cy_add_overflows(sizeof(struct buffer), capacity_bytes, &bytes)) return NULL;
+    struct buffer *buffer = mem_alloc(bytes);
+    if (!buffer) return NULL;
+    buffer->pool = pool;
+    buffer->capacity = (uint32_t)capacity_bytes;
+    return buffer;
+}
+
+static struct buffer *buffer_lend(struct buffer_pool *pool, struct buffer *buffer)
+{
+    buffer->next = NULL;
+    buffer->refs = 1;
+    buffer->begin = buffer->end = 0;
+    pool->lent_count++;
+    return buffer;
+}
+
+static struct buffer *buffer_take_class(struct buffer_pool *pool, struct buffer_class *class)
+{
+    struct buffer *buffer = class->free;
+    if (!buffer) {
+        buffer = buffer_new(pool, class->capacity);
+        return buffer ? buffer_lend(pool, buffer) : NULL;
+    }
+    class->free = buffer->next;
+    class->free_count--;
+#ifdef CY_DEBUG
+    for (size_t i = 0; i < buffer->capacity; i++) CHECK(buffer->data[i] == BUFFER_POISON);
+#endif
+    return buffer_lend(pool, buffer);
+}
+
+struct buffer *buffer_take(struct buffer_pool *pool) { return buffer_take_class(pool, &pool->small); }
+struct buffer *buffer_take_bulk(struct buffer_pool *pool) { return buffer_take_class(pool, &pool->bulk); }
+
+struct buffer *buffer_take_sized(struct buffer_pool *pool, size_t capacity_bytes)
+{
+    if (capacity_bytes == LIMIT_BUFFER_BYTES) return buffer_take(pool);
+    if (capacity_bytes == LIMIT_BUFFER_BULK_BYTES) return buffer_take_bulk(pool);
+    struct buffer *buffer = buffer_new(pool, capacity_bytes);
+    return buffer ? buffer_lend(pool, buffer) : NULL;
+}
+
+static void buffer_return(struct buffer *buffer)
+{
+    struct buffer_pool *pool = buffer->pool;
+    CHECK(pool->lent_count > 0);
+    pool->lent_count--;
+    struct buffer_class *class = buffer->capacity == LIMIT_BUFFER_BYTES ? &pool->small : &pool->bulk;
+    if (buffer->capacity != class->capacity || class->free_count >= class->free_count_max) {
+        mem_free(buffer);
+        return;
+    }
+#ifdef CY_DEBUG
+    memset(buffer->data, BUFFER_POISON, buffer->capacity);
+#endif
+    buffer->next = class->free;
+    class->free = buffer;
+    class->free_count++;
+}
+
+void buffer_unref(struct buffer **buffer)
+{
+    struct buffer *which = *buffer;
+    *buffer = NULL;
+    if (!which) return;
+    CHECK(which->refs > 0);
+    DCHECK(which->begin <= which->end && which->end <= which->capacity);
+    if (--which->refs == 0) buffer_return(which);
+}
+
+size_t buffer_pool_lent(const struct buffer_pool *pool) { return pool->lent_count; }
+
+#undef BUFFER_POISON

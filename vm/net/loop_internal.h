@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/net/loop_internal.h: what loop.c, its back ends and the tests' simulator share.
+ *
+ * A back end moves bytes and says when a socket may be tried again; loop.c decides when to try, keeps the operations and
+ * delivers completions. All system calls on sockets pass through struct loop_backend, so that the simulator can stand in.
+ *
+ * Readiness of an owned stream socket is edge-triggered, in three bits:
+ *
+ *     readable     a receive is worth trying. Set at accept and by events; cleared by an empty receive, and by a short one
+ *                  (the socket is drained) unless the peer has closed: its end produces no second event.
+ *     writable     a send is worth trying. Set at accept, connect and by events; cleared by a send that took less than all.
+ *     registered   the back end watches this socket. Done once, the first time an operation has to wait.
+ *
+ * Listeners are level-triggered (accepting stops before the queue is known to be empty). Watched descriptors of others are
+ * armed for one event each time somebody waits.
+ */
+#ifndef CY_NET_LOOP_INTERNAL_H
+#define CY_NET_LOOP_INTERNAL_H
+
+#include "vm/net/loop.h"
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define LOOP_EVENT_READ 1u
+#define LOOP_EVENT_WRITE 2u
+#define LOOP_EVENT_PEER_CLOSED 4u /* the peer will send no more */
+#define LOOP_EVENT_ERROR 8u       /* error or both directions closed: every try will say what it is */
+
+struct loop_listener;
+
+struct loop_socket {
+    struct loop *loop;
+    int descriptor;
+    uint32_t index;      /* in loop->slots, for events of back ends */
+    uint32_t generation; /* moves on at close: an event of an earlier life is recognised */
+    uint32_t undelivered_count; /* completed operations that wait for delivery */
+    uint32_t backend_index;     /* for the back end */
+    bool open;
+    bool owned;
+    bool registered;
+    bool readable;
+    bool writable;
+    bool peer_closed;
+    bool abort_on_close;
+    bool bulk; /* the last receive filled its buffer */
+    struct loop_receive *receive;
+    struct loop_send *send;
+    struct loop_ready *ready;
+    struct loop_connect *connect;
+    struct loop_accept *accept;
+    struct loop_listener *listener; /* with `accept`: pause and batch size */
+    struct loop_socket *next;       /* free list */
+};
+
+/* Results of calls: >= 0, or -errno. `state` is what `open` made. */
+struct loop_backend {
+    const char *name;
+    /* Sockets without an operation are watched too: a registered socket that is not readable is known to be quiet. */
+    bool watches_idle;
+    cy_err (*open)(struct loop *loop, void *context, void **state_out);
+    void (*close)(void *state);
+    uint64_t (*clock_ns)(void *state); /* monotonic, above 0 */
+    int64_t (*wall_ms)(void *state);
+    /* A descriptor that comes from outside: non-blocking, close-on-exec. */
+    cy_err (*adopt)(void *state, int descriptor);
+    /* Reports events through loop_on_event. -1: no time limit. */
+    cy_err (*wait)(void *state, int timeout_ms);
+    void (*wake)(void *state); /* from signal handlers and other threads too */
+    cy_err (*watch)(void *state, struct loop_socket *socket); /* sets registered */
+    cy_err (*arm)(void *state, struct loop_socket *socket);   /* a descriptor of others: one event for socket->ready */
+    void (*unwatch)(void *state, struct loop_socket *socket, bool closing);
+    ssize_t (*receive)(void *state, struct loop_socket *socket, void *room, size_t bytes);
+    ssize_t (*peek)(void *state, struct loop_socket *socket);
+    ssize_t (*send)(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count, bool more);
+    int (*accept)(void *state, struct loop_socket *listener, struct address *peer_out); /* a descriptor */
+    /* The descriptor, connecting or connected: either way an event tells. */
+    int (*connect)(void *state, const struct address *to);
+    int (*connect_result)(void *state, struct loop_socket *socket); /* 0 or -errno, after an ERROR event */
+    int (*shutdown_send)(void *state, struct loop_socket *socket);
+    void (*close_descriptor)(void *state, struct loop_socket *socket); /* honours abort_on_close */
+};
+
+/* What the loop did since it was opened; tests hold these to the design's numbers. */
+struct loop_counters {
+    uint64_t receives;       /* receive calls */
+    uint64_t receives_empty; /* ... that found nothing */
+    uint64_t sends;          /* send calls */
+    uint64_t sends_blocked;  /* ... that took less than all */
+    uint64_t waits;          /* waits of the back end */
+    uint64_t controls;       /* registrations and changes to them */
+    uint64_t peeks;
+    uint64_t accepts;        /* accept calls */
+    uint64_t accepts_empty;  /* ... that found nothing */
+    uint64_t accept_pauses;  /* times accepting stopped because descriptors or memory ran out */
+};
+
+#define LOOP_BLOCK_BYTES 128
+struct loop_block {
+    struct loop_block *next;
+};
+
+struct loop {
+    const struct loop_backend *backend;
+    void *state;
+    struct buffer_pool *buffers;
+    struct timer_wheel *wheel;
+    uint64_t now_ms;
+    int64_t wall_seconds;
+    struct loop_op *complete_first; /* completed, not yet delivered, in order of completion */
+    struct loop_op *complete_last;
+    struct loop_socket **slots; /* every socket struct there is; never freed before the loop */
+    uint32_t slot_count;
+    uint32_t slot_capacity;
+    uint32_t open_count; /* sockets open, or closed with completions outstanding */
+    struct loop_socket *free_sockets;
+    struct loop_block *free_blocks;
+    struct loop_counters counters;
+    bool (*hook)(void *context);
+    void *hook_context;
+    bool turn_again;
+    bool stopping;
+    bool in_turn;
+};
+
+/* A loop on a given back end; `context` goes to its `open`. */
+CY_NODISCARD cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loop **loop_out);
+/* For back ends, from inside `wait`: notes what the events say and tries the operations that wait for it. */
+void loop_on_event(struct loop_socket *socket, unsigned events);
+/* For loop.c: takes a completed operation out of its socket and tells its owner. */
+void loop_op_deliver(struct loop *loop, struct loop_op *op);
+/* The socket that an event names; NULL when it has been closed since. */
+struct loop_socket *loop_socket_at(struct loop *loop, uint32_t index, uint32_t generation);
+void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out);
+
+/* Blocks of LOOP_BLOCK_BYTES for the small objects of connections; kept for the next one, given to the system with the
+ * loop. NULL: no memory. */
+CY_NODISCARD void *loop_block_take(struct loop *loop);
+void loop_block_give(struct loop *loop, void *block);
+
+/* -- loop_system.c: the calls of real sockets, shared by the real back ends ------------------------------------------------ */
+uint64_t loop_system_clock_ns(void *state);
+int64_t loop_system_wall_ms(void *state);
+cy_err loop_system_adopt(void *state, int descriptor);
+ssize_t loop_system_receive(void *state, struct loop_socket *socket, void *room, size_t bytes);
+ssize_t loop_system_peek(void *state, struct loop_socket *socket);
+ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count, bool more);
+int loop_system_accept(void *state, struct loop_socket *listener, struct address *peer_out);
+int loop_system_connect(void *state, const struct address *to);
+int loop_system_connect_result(void *state, struct loop_socket *socket);
+int loop_system_shutdown_send(void *state, struct loop_socket *socket);
+void loop_system_close_descriptor(void *state, struct loop_socket *socket);
+#define LOOP_SYSTEM_CALLS                                                                                              \
+    .adopt = loop_system_adopt, .clock_ns = loop_system_clock_ns, .wall_ms = loop_system_wall_ms,                      \
+    .receive = loop_system_receive,                                                                                    \
+    .peek = loop_system_peek, .send = loop_system_send, .accept = loop_system_accept, .connect = loop_system_connect,  \
+    .connect_result = loop_system_connect_result, .shutdown_send = loop_system_shutdown_send,                          \
+    .close_descriptor = loop_system_close_descriptor
+
+/* Non-blocking and close-on-exec. */
+CY_NODISCARD cy_err loop_system_prepare(int descriptor);
+
+#ifdef __linux__
+extern const struct loop_backend loop_backend_epoll;
+#endif
+extern const struct loop_backend loop_backend_poll;
+
+#endif

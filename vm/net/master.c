@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/net/master.c: starts workers, keeps them running, reloads, stops.
+ *
+ * In:   signals (from a descriptor), packets of workers, ends of children, the clock. Out: one decision at a time, in poll.
+ *
+ *     slot:   empty ──fork──► started ──READY──► ready ──end──► waiting (back-off) ──fork──► ...
+ *                                └──end with 0──► finished
+ *     reload: SIGHUP ──► load ──► check in a child ──0──► seal, number, send to all
+ *                                          └── else ──► say why; the generation before stays
+ *
+ * Invariant: every pid in here was forked here and not yet reaped, so a signal sent to it cannot hit a stranger. The
+ *       master's ends of channels never block: a worker that does not read cannot stop the others.
+ * Not here:  packets (worker_link.c), listeners (master_listen.c).
+ */
+#include "vm/net/master.h"
+
+#include "vm/base/check.h"
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+#include "vm/net/master_internal.h"
+#include "vm/sys/clock.h"
+#include "vm/sys/file.h"
+#include "vm/sys/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MASTER_EXIT_CONFIGURATION 4 /* exit codes of the command line: DESIGN, section 6 */
+#define MASTER_EXIT_STARTUP_MAX 5   /* 1..5 before READY: starting again would end the same way */
+#define MASTER_EXIT_INTERNAL 70
+#define MASTER_BACKOFF_FIRST_MS 100
+#define MASTER_RETRY_MS 1000 /* until a message is offered again to a worker whose channel is full */
+
+struct master_slot {
+    pid_t pid; /* 0: no process */
+    int channel; /* -1: none */
+    bool ready;
+    bool finished;         /* ended with 0 */
+    bool stop_sent;
+    bool reopen_wanted;
+    uint32_t sent_number;  /* the newest generation it was sent */
+    uint64_t started_ms;
+    uint64_t restart_ms;   /* pid 0 and not finished: when to fork */
+    uint64_t backoff_ms;   /* the pause after the next early end */
+};
+
+struct master {
+    const struct master_options *options;
+    struct log *log;
+    int signals;
+    struct master_slot *slots;
+    struct pollfd *entries;
+    struct master_listeners *listeners;
+    int generation; /* sealed descriptor of the accepted one, -1: none yet */
+    uint32_t generation_number;
+    struct builder candidate; /* the bytes that `checker` looks at */
+    pid_t checker;
+    bool reload_wanted; /* SIGHUP came during a check */
+    bool started;       /* the first generation was accepted, slots are in use */
+    bool all_ready;
+    struct builder banner;
+    bool stopping;
+    bool killed;
+    uint64_t drain_end_ms;
+    int exit_code;
+};
+
+static uint64_t master_now_ms(void) { return clock_monotonic_ns() / 1000000u; }
+static uint32_t master_slot_count(const struct master *master) { return master->options->worker_count; }
+
+/* -- opening and closing ----------------------------------------------------------------------------------------------------- */
+
+static void master_close(struct master *master)
+{
+    for (uint32_t i = 0; master->slots && i < master_slot_count(master); i++)
+        if (master->slots[i].channel >= 0) close(master->slots[i].channel);
+    if (master->signals >= 0) close(master->signals);
+    if (master->generation >= 0) close(master->generation);
+    master_listeners_free(&master->listeners);
+    builder_fini(&master->candidate);
+    builder_fini(&master->banner);
+    mem_free(master->slots);
+    mem_free(master->entries);
+}
+
+static cy_err master_open(struct master *master, const struct master_options *options)
+{
+    static const int signals[] = {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD};
+    CHECK(options->worker_count >= 1 && options->worker_count <= LIMIT_WORKERS);
+    *master = (struct master){.options = options, .log = options->log, .signals = -1, .generation = -1};
+    builder_init(&master->candidate);
+    builder_init(&master->banner);
+    master->slots = mem_alloc_zeroed(options->worker_count * sizeof *master->slots);
+    master->entries = mem_alloc_zeroed((options->worker_count + 1) * sizeof *master->entries);
+    if (!master->slots || !master->entries) return CY_ERR(NO_MEMORY);
+    for (uint32_t i = 0; i < options->worker_count; i++) master->slots[i].channel = -1;
+    CY_TRY(master_listeners_new(options->worker_count, &master->listeners));
+    return signals_open(signals, CY_COUNT_OF(signals), &master->signals);
+}
+
+/* -- stopping ---------------------------------------------------------------------------------------------------------------- */
+
+static void master_kill_all(struct master *master)
+{
+    master->killed = true;
+    for (uint32_t i = 0; i < master_slot_count(master); i++)
+        if (master->slots[i].pid > 0) kill(master->slots[i].pid, SIGKILL);
+    if (master->checker > 0) kill(master->checker, SIGKILL);
+}
+
+static void master_stop(struct master *master, int exit_code)
+{
+    if (master->stopping) return;
+    master->stopping = true;
+    master->exit_code = exit_code;
+    uint64_t drain_ms = master->options->drain_ms ? master->options->drain_ms : LIMIT_WORKER_DRAIN_MS;
+    master->drain_end_ms = master_now_ms() + drain_ms;
+    if (master->checker > 0) kill(master->checker, SIGKILL);
+    for (uint32_t i = 0; i < master_slot_count(master); i++) {
+        struct master_slot *slot = &master->slots[i];
+        /* One that is not ready has no request to finish, and may not be reading its channel yet. */
+        if (slot->pid > 0 && !slot->ready) kill(slot->pid, SIGKILL);
+    }
+}
+
+static bool master_is_over(const struct master *master)
+{
+    bool finished = true;
+    for (uint32_t i = 0; i < master_slot_count(master); i++) {
+        if (master->slots[i].pid > 0) return false;
+        if (!master->slots[i].finished) finished = false;
+    }
+    return master->checker == 0 && (master->stopping || (finished && master->started));
+}
+
+/* -- children ---------------------------------------------------------------------------------------------------------------- */
+
+/* In a new child: nothing of the master's may be left that would keep a channel or a port open. */
+static void master_become_child(struct master *master)
+{
+    master_close(master);
+    signals_reset();
+}
+
+static cy_err master_drop_user(const struct master_options *options)
+{
+    if (!options->user || geteuid() != 0) return CY_OK;
+    return process_drop_to(options->user);
+}
+
+/* True in the child. */
+static bool master_start_worker(struct master *master, uint32_t index, struct master_result *result)
+{
+    struct master_slot *slot = &master->slots[index];
+    slot->started_ms = master_now_ms();
+    slot->restart_ms = slot->started_ms + LIMIT_WORKER_BACKOFF_MS; /* stands when the fork fails */
+    int ours, theirs;
+    cy_err err = channel_pair(&ours, &theirs);
+    if (cy_failed(err)) {
+        log_write(master->log, LOG_ERROR, "worker %u: no channel: %s", index, cy_err_text(err, false));
+        return false;
+    }
+    fflush(NULL); /* what is buffered is written once, not by every child */
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct master_options *options = master->options;
+        close(ours);
+        master_become_child(master);
+        /* The master hears of Ctrl-C and the others and tells; a worker that died of it could not finish its requests. */
+        static const int ignored[] = {SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+        for (size_t i = 0; i < CY_COUNT_OF(ignored); i++) signal(ignored[i], SIG_IGN);
+        err = master_drop_user(options);
+        if (cy_failed(err)) {
+            log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user, cy_err_text(err, false));
+            _exit(MASTER_EXIT_CONFIGURATION);
+        }
+        if (cy_failed(worker_link_new(theirs, &result->link))) _exit(MASTER_EXIT_INTERNAL);
+        result->worker_index = index;
+        return true;
+    }
+    close(theirs);
+    if (pid < 0) {
+        log_write(master->log, LOG_ERROR, "worker %u: cannot fork: %s", index, cy_err_text(cy_err_from_errno(errno), false));
+        close(ours);
+        return false;
+    }
+    fcntl(ours, F_SETFL, O_NONBLOCK);
+    slot->pid = pid;
+    slot->channel = ours;
+    slot->ready = slot->stop_sent = slot->reopen_wanted = false;
+    slot->sent_number = 0;
+    return false;
+}
+
+static void master_start_checker(struct master *master)
+{
+    fflush(NULL);
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct master_options *options = master->options;
+        struct builder bytes = master->candidate; /* outlives the rest */
+        builder_init(&master->candidate);
+        master_become_child(master);
+        cy_err err = master_drop_user(options);
+        if (cy_failed(err)) {
+            log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user, cy_err_text(err, false));
+            _exit(MASTER_EXIT_CONFIGURATION);
+        }
+        process_die_with_parent(); /* after the change of user, which would undo it */
+        if (getppid() != parent) _exit(MASTER_EXIT_INTERNAL);
+        int exit_code = options->check(options->context, builder_view(&bytes));
+        fflush(NULL);
+        _exit(exit_code);
+    }
+    master->checker = pid > 0 ? pid : 0;
+    if (pid > 0) return;
+    log_write(master->log, LOG_ERROR, "cannot fork a checker: %s", cy_err_text(cy_err_from_errno(errno), false));
+    if (!master->started) master_stop(master, MASTER_EXIT_INTERNAL);
+}
+
+static void master_slot_ended(struct master *master, uint32_t index, int status)
+{
+    struct master_slot *slot = &master->slots[index];
+    uint64_t now_ms = master_now_ms();
+    bool was_ready = slot->ready;
+    slot->pid = 0;
+    slot->ready = false;
+    if (slot->channel >= 0) close(slot->channel);
+    slot->channel = -1;
+    if (master->stopping) return;
+    int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (exit_code == 0) {
+        slot->finished = true;
+        return;
+    }
+    if (!master->all_ready && !was_ready && exit_code >= 1 && exit_code <= MASTER_EXIT_STARTUP_MAX) {
+        master_stop(master, exit_code); /* the worker has said why */
+        return;
+    }
+    if (now_ms - slot->started_ms >= LIMIT_WORKER_BACKOFF_MS) slot->backoff_ms = 0;
+    slot->restart_ms = now_ms + slot->backoff_ms;
+    if (WIFSIGNALED(status))
+        log_write(master->log, LOG_ERROR, "worker %u was ended by signal %d; starting it again in %u ms", index,
+                  WTERMSIG(status), (unsigned)slot->backoff_ms);
+    else
+        log_write(master->log, LOG_ERROR, "worker %u ended with exit code %d; starting it again in %u ms", index, exit_code,
+                  (unsigned)slot->backoff_ms);
+    uint64_t longer_ms = slot->backoff_ms ? slot->backoff_ms * 2 : MASTER_BACKOFF_FIRST_MS;
+    slot->backoff_ms = longer_ms < LIMIT_WORKER_BACKOFF_MS ? longer_ms : LIMIT_WORKER_BACKOFF_MS;
+}
+
+/* -- generations -------------------------------------------------------------------------------------------------------------- */
+
+static void master_refuse(struct master *master, int exit_code, const char *why)
+{
+    builder_clear(&master->candidate);
+    if (!master->started) {
+        master_stop(master, exit_code);
+        return;
+    }
+    log_write(master->log, LOG_ERROR, "reload refused: %s; generation %u stays", why, master->generation_number);
+}
+
+static void master_load(struct master *master)
+{
+    if (master->checker > 0) {
+        master->reload_wanted = true;
+        return;
+    }
+    master->reload_wanted = false;
+    struct builder message;
+    builder_init(&message);
+    builder_clear(&master->candidate);
+    cy_err err = master->options->load_generation(master->options->context, &master->candidate, &message);
+    if (!cy_failed(err)) err = builder_error(&master->candidate);
+    if (!cy_failed(err)) {
+        master_start_checker(master);
+    } else {
+        const char *why = message.count ? builder_text_view(&message) : NULL;
+        if (!why) why = cy_err_text(err, false);
+        if (!master->started) fprintf(stderr, "%s\n", why);
+        master_refuse(master, MASTER_EXIT_CONFIGURATION, why);
+    }
+    builder_fini(&message);
+}
+
+static void master_accept_generation(struct master *master)
+{
+    int descriptor;
+    cy_err err = file_sealed("crownyc-generation", builder_view(&master->candidate), &descriptor);
+    if (cy_failed(err)) {
+        master_refuse(master, MASTER_EXIT_INTERNAL, cy_err_text(err, false));
+        return;
+    }
+    builder_clear(&master->candidate);
+    if (master->generation >= 0) close(master->generation);
+    master->generation = descriptor;
+    master->generation_number++;
+    if (master->started) log_write(master->log, LOG_INFO, "generation %u is accepted", master->generation_number);
+    master->started = true; /* the loop now finds slots without a process, or with an older generation */
+}
+
+static void master_checker_ended(struct master *master, int status)
+{
+    master->checker = 0;
+    if (master->stopping) return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        master_accept_generation(master);
+    } else if (WIFEXITED(status)) {
+        char why[64];
+        snprintf(why, sizeof why, "the check ended with exit code %d", WEXITSTATUS(status));
+        master_refuse(master, WEXITSTATUS(status), why);
+    } else {
+        char why[64];
+        snprintf(why, sizeof why, "the check was ended by signal %d", WTERMSIG(status));
+        if (!master->started) fprintf(stderr, "%s\n", why);
+        master_refuse(master, MASTER_EXIT_INTERNAL, why);
+    }
+    if (master->reload_wanted && !master->stopping) master_load(master);
+}
+
+/* Only processes of ours are asked for: this library may live in a program that has other children. */
+static void master_reap(struct master *master)
+{
+    int status;
+    for (uint32_t i = 0; i < master_slot_count(master); i++)
+        if (master->slots[i].pid > 0 && waitpid(master->slots[i].pid, &status, WNOHANG) == master->slots[i].pid)
+            master_slot_ended(master, i, status);
+    if (master->checker > 0 && waitpid(master->checker, &status, WNOHANG) == master->checker)
+        master_checker_ended(master, status);
+}
+
+/* -- packets ----------------------------------------------------------------------------------------------------------------- */
+
+/* False when the channel is full: the caller keeps what it wanted to say. */
+static bool master_send(struct master_slot *slot, enum master_packet_kind kind, uint32_t number, cy_err cause,
+                        const struct address *address, int descriptor)
+{
+    if (slot->channel < 0) return true;
+    cy_err err = master_packet_send(slot->channel, kind, number, cause, address, CY_BYTES_NONE, descriptor);
+    return !(cy_is(err, CY_ERR_SYSTEM) && (err.detail == EAGAIN || err.detail == EWOULDBLOCK));
+}
+
+static void master_on_ready(struct master *master, uint32_t index, cy_bytes banner)
+{
+    master->slots[index].ready = true;
+    if (master->all_ready) return;
+    if (index == 0) {
+        builder_clear(&master->banner);
+        builder_bytes(&master->banner, banner);
+    }
+    for (uint32_t i = 0; i < master_slot_count(master); i++)
+        if (!master->slots[i].ready) return;
+    master->all_ready = true;
+    if (master->options->on_ready) master->options->on_ready(master->options->context, builder_view(&master->banner));
+}
+
+static void master_on_listen(struct master *master, uint32_t index, cy_bytes text)
+{
+    int descriptor = -1;
+    struct address address = {.bytes = 0};
+    cy_err err = master_listeners_get(master->listeners, index, text, &descriptor, &address);
+    /* The worker waits for this answer and reads nothing else, so the channel has room. */
+    if (!master_send(&master->slots[index], MASTER_PACKET_LISTENING, 0, err, &address, cy_failed(err) ? -1 : descriptor))
+        log_write(master->log, LOG_ERROR, "worker %u does not read its channel", index);
+}
+
+/* False: the worker broke the protocol. */
+static bool master_on_packet(struct master *master, uint32_t index, const struct master_packet *packet)
+{
+    cy_bytes text = cy_bytes_of(packet->text, packet->text_bytes);
+    switch (packet->kind) {
+    case MASTER_PACKET_LISTEN: master_on_listen(master, index, text); return true;
+    case MASTER_PACKET_READY: master_on_ready(master, index, text); return true;
+    case MASTER_PACKET_ADOPTED:
+        if (cy_failed(packet->err))
+            log_write(master->log, LOG_ERROR, "worker %u refused generation %u", index, packet->number);
+        return true;
+    case MASTER_PACKET_ECHO:
+        (void)master_send(&master->slots[index], MASTER_PACKET_ECHO, 0, CY_OK, NULL, -1);
+        return true;
+    default: return false;
+    }
+}
+
+static void master_receive(struct master *master, uint32_t index)
+{
+    struct master_slot *slot = &master->slots[index];
+    for (int i = 0; i < 64 && slot->channel >= 0; i++) { /* a chatty worker gets its turn again after the others */
+        struct master_packet packet;
+        int descriptor;
+        cy_err err = master_packet_receive(slot->channel, &packet, &descriptor);
+        if (descriptor >= 0) close(descriptor); /* workers have none to give */
+        if (cy_is(err, CY_ERR_SYSTEM) && (err.detail == EAGAIN || err.detail == EWOULDBLOCK)) return;
+        if (!cy_failed(err) && master_on_packet(master, index, &packet)) continue;
+        /* The end: the process follows (SIGCHLD). Anything else is a worker gone mad, and a fresh one is better. */
+        if (!cy_is(err, CY_ERR_CLOSED)) {
+            log_write(master->log, LOG_ERROR, "worker %u sent nonsense", index);
+            if (slot->pid > 0) kill(slot->pid, SIGKILL);
+        }
+        close(slot->channel);
+        slot->channel = -1;
+        return;
+    }
+}
+
+/* What each worker has still to be told. True when somebody's channel was full. */
+static bool master_tell(struct master *master)
+{
+    bool full = false;
+    for (uint32_t i = 0; i < master_slot_count(master); i++) {
+        struct master_slot *slot = &master->slots[i];
+        if (slot->channel < 0) continue;
+        uint32_t number = master->generation_number;
+        if ((slot->ready || slot->sent_number == 0) && slot->sent_number < number) {
+            if (master_send(slot, MASTER_PACKET_GENERATION, number, CY_OK, NULL, master->generation))
+                slot->sent_number = number;
+            else
+                full = true;
+        }
+        if (!slot->ready) continue;
+        if (slot->reopen_wanted) slot->reopen_wanted = !master_send(slot, MASTER_PACKET_REOPEN_LOGS, 0, CY_OK, NULL, -1);
+        if (master->stopping && !slot->stop_sent)
+            slot->stop_sent = master_send(slot, MASTER_PACKET_STOP, 0, CY_OK, NULL, -1);
+        if (slot->reopen_wanted || (master->stopping && !slot->stop_sent)) full = true;
+    }
+    return full;
+}
+
+/* -- the loop ----------------------------------------------------------------------------------------------------------------- */
+
+static void master_on_signal(struct master *master, int signal_number)
+{
+    switch (signal_number) {
+    case SIGCHLD: break; /* the loop reaps after every wake-up */
+    case SIGHUP:
+        if (!master->stopping) master_load(master);
+        break;
+    case SIGUSR1:
+        for (uint32_t i = 0; i < master_slot_count(master); i++) master->slots[i].reopen_wanted = true;
+        break;
+    case SIGUSR2:
+        log_write(master->log, LOG_WARN, "binary upgrade (SIGUSR2) is not supported yet; use a restart");
+        break;
+    default: /* SIGTERM, SIGINT */
+        if (master->stopping)
+            master_kill_all(master);
+        else
+            master_stop(master, 0);
+    }
+}
+
+/* True in a new worker. */
+static bool master_start_due(struct master *master, struct master_result *result)
+{
+    if (!master->started || master->stopping) return false;
+    uint64_t now_ms = master_now_ms();
+    for (uint32_t i = 0; i < master_slot_count(master); i++) {
+        struct master_slot *slot = &master->slots[i];
+        if (slot->pid == 0 && !slot->finished && slot->restart_ms <= now_ms && master_start_worker(master, i, result))
+            return true;
+    }
+    return false;
+}
+
+static int master_timeout_ms(const struct master *master, bool retry)
+{
+    uint64_t now_ms = master_now_ms(), end_ms = retry ? now_ms + MASTER_RETRY_MS : UINT64_MAX;
+    if (master->stopping && !master->killed && master->drain_end_ms < end_ms) end_ms = master->drain_end_ms;
+    for (uint32_t i = 0; master->started && !master->stopping && i < master_slot_count(master); i++) {
+        const struct master_slot *slot = &master->slots[i];
+        if (slot->pid == 0 && !slot->finished && slot->restart_ms < end_ms) end_ms = slot->restart_ms;
+    }
+    if (end_ms == UINT64_MAX) return -1;
+    return end_ms <= now_ms ? 0 : (int)cy_min_size(end_ms - now_ms, INT32_MAX);
+}
+
+static void master_wait(struct master *master, bool retry)
+{
+    uint32_t count = master_slot_count(master);
+    for (uint32_t i = 0; i < count; i++)
+        master->entries[i] = (struct pollfd){.fd = master->slots[i].channel, .events = POLLIN}; /* -1 is skipped */
+    master->entries[count] = (struct pollfd){.fd = master->signals, .events = POLLIN};
+    if (poll(master->entries, count + 1, master_timeout_ms(master, retry)) < 0) return; /* EINTR: look again */
+    /* Packets before ends: what a worker said before it died counts. */
+    for (uint32_t i = 0; i < count; i++)
+        if (master->entries[i].revents && master->slots[i].channel >= 0) master_receive(master, i);
+    for (int number; (number = signals_next(master->signals)) != 0;) master_on_signal(master, number);
+    master_reap(master);
+    if (master->stopping && !master->killed && master_now_ms() >= master->drain_end_ms) {
+        log_write(master->log, LOG_WARN, "workers did not finish in time; ending them");
+        master_kill_all(master);
+    }
+}
+
+enum master_role master_run(const struct master_options *options, struct master_result *result_out)
+{
+    struct master master;
+    *result_out = (struct master_result){0};
+    cy_err err = master_open(&master, options);
+    if (cy_failed(err)) {
+        log_write(options->log, LOG_ERROR, "the master cannot start: %s", cy_err_text(err, false));
+        master_close(&master);
+        result_out->exit_code = MASTER_EXIT_INTERNAL;
+        return MASTER_ENDED;
+    }
+    master_load(&master);
+    while (!master_is_over(&master)) {
+        if (master_start_due(&master, result_out)) return MASTER_WORKER;
+        bool full = master_tell(&master);
+        master_wait(&master, full);
+    }
+    result_out->exit_code = master.exit_code;
+    master_close(&master);
+    return MASTER_ENDED;
+}
+
+#undef MASTER_EXIT_CONFIGURATION
+#undef MASTER_EXIT_STARTUP_MAX
+#undef MASTER_EXIT_INTERNAL
+#undef MASTER_BACKOFF_FIRST_MS
+#undef MASTER_RETRY_MS

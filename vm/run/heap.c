@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/heap.c: memory of one VM, counted, and the freeing of dead objects without recursion.
+ *
+ * In:   sizes; dead containers.
+ * Out:  memory or NULL.
+ * Method: a dead container stays on top of a linked list while its contents are let go one by one; contents that die go on
+ *       top of it. The list lives in the objects, so freeing allocates nothing. One call does a bounded number of steps,
+ *       the rest waits for the next call or for vm_idle.
+ * Not here: layouts; each type has a pop_dead (one more content) and a free.
+ */
+#include "vm/run/heap.h"
+
+#include "vm/base/mem.h"
+#include "vm/run/list.h"
+#include "vm/run/map_object.h"
+#include "vm/run/string.h"
+#include "vm/run/vm_internal.h"
+
+/* Contents let go by the write that killed their container; about 50 us. A larger structure is freed over later turns. */
+enum { HEAP_DRAIN_STEPS = 4096 };
+
+static bool heap_fits(struct vm *vm, size_t bytes)
+{
+    if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
+    if (vm->freeing) return false;
+    while (heap_drain(vm, HEAP_DRAIN_STEPS)) {
+    }
+    return bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes;
+}
+
+void *heap_alloc(struct vm *vm, size_t bytes)
+{
+    if (!heap_fits(vm, bytes)) return NULL;
+    void *block = mem_alloc(bytes);
+    if (block) vm->heap_bytes += bytes;
+    return block;
+}
+
+void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes)
+{
+    if (bytes > bytes_old && !heap_fits(vm, bytes - bytes_old)) return NULL;
+    void *moved = mem_resize(block, bytes);
+    if (moved) vm->heap_bytes = vm->heap_bytes - bytes_old + bytes;
+    return moved;
+}
+
+void heap_free(struct vm *vm, void *block, size_t bytes)
+{
+    if (!block) return;
+    DCHECK(vm->heap_bytes >= bytes);
+    vm->heap_bytes -= bytes;
+    mem_free(block);
+}
+
+void *heap_new_object(struct vm *vm, enum value_tag tag, size_t bytes)
+{
+    struct object *object = heap_alloc(vm, bytes);
+    if (!object) return NULL;
+    *object = (struct object){.refs = 1, .tag = (uint8_t)tag};
+    vm->heap_objects++;
+    return object;
+}
+
+void heap_free_object(struct vm *vm, struct object *object, size_t bytes)
+{
+    DCHECK(vm->heap_objects > 0);
+    vm->heap_objects--;
+    heap_free(vm, object, bytes);
+}
+
+void heap_bury(struct vm *vm, struct object *object)
+{
+    struct container *container = (struct container *)object;
+    container->dead_next = vm->dead;
+    vm->dead = object;
+}
+
+/* Takes one content out of a dead container; false when it is empty. */
+static bool heap_pop_content(struct object *object, cy_value *content_out)
+{
+    switch (object->tag) {
+    case TAG_LIST: return list_pop_dead((struct list *)object, content_out);
+    case TAG_MAP: return map_object_pop_dead((struct map_object *)object, content_out);
+    case TAG_RECORD: {
+        struct record *record = (struct record *)object;
+        if (record->live_count == 0) return false;
+        *content_out = record->fields[--record->live_count];
+        return true;
+    }
+    case TAG_FUNCTION: {
+        struct function_object *function = (struct function_object *)object;
+        if (function->capture_count == 0) return false;
+        *content_out = function->captures[--function->capture_count];
+        return true;
+    }
+    case TAG_REF: {
+        struct ref *ref = (struct ref *)object;
+        if (ref->value.tag == TAG_NIL) return false;
+        *content_out = ref->value;
+        ref->value = value_nil();
+        return true;
+    }
+    default: return false;
+    }
+}
+
+static void heap_free_empty(struct vm *vm, struct object *object)
+{
+    switch (object->tag) {
+    case TAG_LIST: list_free(vm, (struct list *)object); return;
+    case TAG_MAP: map_object_free(vm, (struct map_object *)object); return;
+    case TAG_RECORD: record_free(vm, (struct record *)object); return;
+    case TAG_FUNCTION: function_free(vm, (struct function_object *)object); return;
+    case TAG_REF: ref_free(vm, (struct ref *)object); return;
+    case TAG_OPAQUE: opaque_free(vm, (struct opaque *)object); return;
+    default: UNREACHABLE();
+    }
+}
+
+bool heap_drain(struct vm *vm, size_t steps)
+{
+    CHECK(!vm->freeing);
+    vm->freeing = true;
+    for (; vm->dead && steps > 0; steps--) {
+        struct object *object = vm->dead;
+        cy_value content;
+        if (heap_pop_content(object, &content)) {
+            value_unref(vm, content); /* what dies here lands on top of `object` */
+            continue;
+        }
+        vm->dead = ((struct container *)object)->dead_next;
+        heap_free_empty(vm, object);
+    }
+    vm->freeing = false;
+    return vm->dead != NULL;
+}
+
+void value_free(struct vm *vm, cy_value value)
+{
+    switch (value.tag) {
+    case TAG_STR: string_free(vm, string_of(value)); return;
+    case TAG_RANGE: heap_free_object(vm, value.as.object, sizeof(struct range)); return;
+    default: break;
+    }
+    heap_bury(vm, value.as.object);
+    if (!vm->freeing) heap_drain(vm, HEAP_DRAIN_STEPS);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/heap.h: sized allocation under the VM's memory limit, and the queue of what waits to be freed.
+ *
+ * In:   sizes; the caller remembers them and gives them back when freeing.
+ * Out:  memory, or NULL past the limit or without memory. NULL becomes an error in the fiber, never an abort.
+ * Invariant: vm->heap_bytes is the sum of what is given out. Objects with contents are freed through heap_bury, which
+ *       works off a list instead of recursing.
+ */
+#ifndef CY_RUN_HEAP_H
+#define CY_RUN_HEAP_H
+
+#include "vm/run/value.h"
+
+/* Head of every object that can hold other values or whose freeing runs foreign code. */
+struct container {
+    struct object head;
+    struct object *dead_next; /* once it is dead: the next one to free */
+};
+
+CY_NODISCARD void *heap_alloc(struct vm *vm, size_t bytes);
+/* On failure the old block is untouched. */
+CY_NODISCARD void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes);
+void heap_free(struct vm *vm, void *block, size_t bytes);
+
+/* An object with one reference; only the head is set. */
+CY_NODISCARD void *heap_new_object(struct vm *vm, enum value_tag tag, size_t bytes);
+void heap_free_object(struct vm *vm, struct object *object, size_t bytes);
+
+/* Queues a dead container. */
+void heap_bury(struct vm *vm, struct object *object);
+/* Frees queued objects for at most `steps` items. True when some are left. */
+bool heap_drain(struct vm *vm, size_t steps);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/interp_collect.c: steps that build collections, walk them, make functions and errors.
+ *
+ * In:   slots. Out: see interp_slow.h.
+ */
+#include "vm/base/limits.h"
+#include "vm/run/interp_slow.h"
+#include "vm/run/list.h"
+#include "vm/run/map_object.h"
+#include "vm/run/string.h"
+
+static bool slow_too_large(struct vm *vm, cy_err err, const char *limit_name)
+{
+    if (!cy_is(err, CY_ERR_TOO_LARGE)) return error_raise_plain(vm, err);
+    const struct limit *limit = limit_find(limit_name);
+    return error_raise(vm, err, MESSAGE_TOO_LARGE, limit->name, (long long)limit->value, limit->unit);
+}
+
+/* -- building --------------------------------------------------------------------------------------------------------------- */
+
+bool slow_list(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    cy_value list;
+    cy_err err = list_new(vm, 0, &list);
+    if (cy_failed(err)) return error_raise_plain(vm, err);
+    for (uint32_t i = 0; i < step->x && !cy_failed(err); i++)
+        err = list_push(vm, list_of(list), slow_take(&r[step->b + i]));
+    if (cy_failed(err)) {
+        value_unref(vm, list);
+        return slow_too_large(vm, err, "LIST_ITEMS");
+    }
+    slow_put(vm, &r[step->a], list);
+    return true;
+}
+
+static bool slow_bad_key(struct vm *vm, cy_err err, cy_value key)
+{
+    if (cy_is(err, CY_ERR_KEY)) return error_raise(vm, err, MESSAGE_BAD_KEY, value_kind_text(vm, key));
+    return slow_too_large(vm, err, "LIST_ITEMS");
+}
+
+bool slow_map(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    cy_value map;
+    cy_err err = map_new(vm, step->x, &map);
+    if (cy_failed(err)) return error_raise_plain(vm, err);
+    for (uint32_t i = 0; i < step->x; i++) {
+        cy_value *pair = &r[step->b + 2 * i];
+        cy_value key = value_ref(pair[0]);
+        err = map_object_set(vm, map_object_of(map), slow_take(&pair[0]), slow_take(&pair[1]));
+        if (cy_failed(err)) slow_bad_key(vm, err, key);
+        value_unref(vm, key);
+        if (!cy_failed(err)) continue;
+        value_unref(vm, map);
+        return false;
+    }
+    slow_put(vm, &r[step->a], map);
+    return true;
+}
+
+bool slow_record(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step)
+{
+    cy_value record;
+    cy_err err = record_new(vm, instance->shapes[step->c], &r[step->b], &record);
+    if (cy_failed(err)) return error_raise_plain(vm, err);
+    for (uint32_t i = 0; i < step->x; i++) r[step->b + i].tag = TAG_NIL;
+    slow_put(vm, &r[step->a], record);
+    return true;
+}
+
+bool slow_range(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    cy_value from = r[step->b], to = r[step->c], range;
+    if (from.tag != TAG_INT || to.tag != TAG_INT)
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from), value_kind_text(vm, to));
+    cy_err err = range_new(vm, from.as.i, to.as.i, &range);
+    if (cy_failed(err)) return error_raise_plain(vm, err);
+    slow_put(vm, &r[step->a], range);
+    return true;
+}
+
+bool slow_ref(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    cy_value ref;
+    cy_err err = ref_new(vm, slow_take(&r[step->b]), &ref);
+    if (cy_failed(err)) return error_raise_plain(vm, err);
+    slow_put(vm, &r[step->a], ref);
+    return true;
+}
+
+bool slow_text(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    struct builder text;
+    builder_init(&text);
+    text.count_max = LIMIT_STRING_BYTES;
+    for (uint32_t i = 0; i < step->x; i++) value_format(vm, r[step->b + i], false, &text);
+    cy_value joined;
+    cy_err err = builder_error(&text);
+    if (!cy_failed(err)) err = string_new(vm, builder_view(&text), &joined);
+    builder_fini(&text);
+    if (cy_failed(err)) return slow_too_large(vm, err, "STRING_BYTES");
+    for (uint32_t i = 0; i < step->x; i++) slow_clear(vm, &r[step->b + i]);
+    slow_put(vm, &r[step->a], joined);
+    return true;
+}
+
+/* -- loops ------------------------------------------------------------------------------------------------------------------ */
+
+bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    cy_value container = r[step->b];
+    switch (container.tag) {
+    case TAG_LIST:
+    case TAG_MAP:
+    case TAG_RANGE:
+    case TAG_STR: break;
+    default: return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_ITERABLE, value_kind_text(vm, container));
+    }
+    /* Holding a reference is the snapshot: whoever writes now meets a shared value and copies it. */
+    r[step->a + 1] = (cy_value){TAG_ITER_INDEX, {.i = 0}};
+    return true;
+}
+
+static bool slow_iter_map(const struct map_object *map, uint64_t *index, bool pair, cy_value *key_out, cy_value *value_out)
+{
+    while (*index < map->entry_count && map->entries[*index].key.tag == TAG_ABSENT) ++*index;
+    if (*index >= map->entry_count) return false;
+    const struct map_object_entry *entry = &map->entries[(*index)++];
+    if (pair) {
+        *key_out = value_ref(entry->key);
+        *value_out = value_ref(entry->value);
+    } else *value_out = value_ref(entry->key);
+    return true;
+}
+
+bool slow_iter_next(cy_value *state, bool pair, cy_value *key_out, cy_value *value_out)
+{
+    cy_value container = state[0];
+    uint64_t index = (uint64_t)state[1].as.i;
+    if (container.tag == TAG_MAP) {
+        bool more = slow_iter_map(map_object_of(container), &index, pair, key_out, value_out);
+        state[1].as.i = (int64_t)index;
+        return more;
+    }
+    switch (container.tag) {
+    case TAG_LIST:
+        if (index >= list_of(container)->count) return false;
+        *value_out = value_ref(list_item(list_of(container), (uint32_t)index));
+        break;
+    case TAG_STR:
+        if (index >= string_of(container)->count) return false;
+        *value_out = value_int(string_of(container)->data[index]);
+        break;
+    default:
+        if (index >= range_count(range_of(container))) return false;
+        *value_out = value_int((int64_t)((uint64_t)range_of(container)->from + index));
+        break;
+    }
+    if (pair) *key_out = value_int((int64_t)index);
+    state[1].as.i = (int64_t)index + 1;
+    return true;
+}
+
+/* -- functions as values ------------------------------------------------------------------------------------------------------ */
+
+/* A function that captures nothing is one value per instance, so that it equals itself. */
+static bool slow_plain_function(struct instance *instance, uint32_t index, cy_value *owned_out)
+{
+    cy_value *cached = &instance->function_values[index];
+    if (cached->tag == TAG_NIL) {
+        cy_err err = function_new(instance->vm, instance, index, false, 0, cached);
+        if (cy_failed(err)) {
+            *cached = value_nil();
+            return error_raise_plain(instance->vm, err);
+        }
+    }
+    *owned_out = value_ref(*cached);
+    return true;
+}
+
+bool slow_closure(struct fiber *fiber, cy_value *r, const struct run_step *step)
+{
+    struct instance *instance = fiber->instance;
+    const struct function *source = &instance->program->functions[step->c];
+    cy_value value;
+    if (source->capture_count == 0) {
+        if (!slow_plain_function(instance, step->c, &value)) return false;
+    } else {
+        cy_err err = function_new(fiber->vm, instance, step->c, false, source->capture_count, &value);
+        if (cy_failed(err)) return error_raise_plain(fiber->vm, err);
+        struct function_object *parent = fiber->frame->closure, *function = function_of(value);
+        for (uint32_t i = 0; i < source->capture_count; i++) {
+            const struct capture *capture = &source->captures[i];
+            CHECK(capture->from_parent_local || (parent && capture->index < parent->capture_count));
+            function->captures[i] = value_ref(capture->from_parent_local ? r[capture->index] : parent->captures[capture->index]);
+        }
+    }
+    slow_put(fiber->vm, &r[step->a], value);
+    return true;
+}
+
+bool slow_self(struct fiber *fiber, cy_value *r, const struct run_step *step)
+{
+    struct function_object *closure = fiber->frame->closure;
+    cy_value value;
+    if (closure) value = value_ref(value_object(TAG_FUNCTION, &closure->container.head));
+    else {
+        struct instance *instance = fiber->instance;
+        uint32_t index = (uint32_t)(fiber->frame->function - instance->functions);
+        if (!slow_plain_function(instance, index, &value)) return false;
+    }
+    slow_put(fiber->vm, &r[step->a], value);
+    return true;
+}
+
+bool slow_native_function(struct fiber *fiber, cy_value *r, const struct run_step *step)
+{
+    struct native_link *link = &fiber->instance->natives[step->c];
+    if (link->function.tag == TAG_NIL) {
+        cy_err err = function_new(fiber->vm, fiber->instance, step->c, true, 0, &link->function);
+        if (cy_failed(err)) {
+            link->function = value_nil();
+            return error_raise_plain(fiber->vm, err);
+        }
+    }
+    slow_put(fiber->vm, &r[step->a], value_ref(link->function));
+    return true;
+}
+
+bool slow_wrong_count(struct vm *vm, const struct instance *instance, uint32_t function, uint32_t arg_count)
+{
+    const struct function *source = &instance->program->functions[function];
+    cy_bytes name = program_string(instance->program, source->name);
+    char text[128];
+    size_t count = cy_min_size(name.count, sizeof text - 1);
+    if (count) memcpy(text, name.data, count);
+    text[count] = 0;
+    const char *shown = count ? text : "function";
+    if (source->required_count == source->param_count)
+        return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS, shown, source->param_count, arg_count);
+    return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_RANGE, shown, source->required_count, source->param_count, arg_count);
+}
+
+/* -- errors ------------------------------------------------------------------------------------------------------------------- */
+
+bool slow_throw(struct vm *vm, cy_value *slot)
+{
+    if (value_is_error(vm, *slot)) return error_raise_value(vm, slow_take(slot));
+    struct builder text;
+    builder_init(&text);
+    text.count_max = 4096; /* a message, not a document: the value itself is in error.data */
+    value_format(vm, *slot, false, &text);
+    cy_bytes shown = slot->tag == TAG_STR ? cy_bytes_slice(string_bytes(*slot), 0, 4096) : builder_view(&text);
+    cy_value error = error_make(vm, CY_ERR(THROWN), shown, value_ref(*slot));
+    builder_fini(&text);
+    return error_raise_value(vm, error);
+}
+
+/* The defer's error goes to the end of the pending error's stack; beside a stop it goes to the log. */
+void slow_defer_attach(struct vm *vm, cy_value *pending, cy_value *error)
+{
+    bool shown = value_is_error(vm, *error);
+    cy_bytes kind = shown ? error_kind(vm, *error) : CY_BYTES("thrown");
+    cy_bytes message = shown ? error_message(vm, *error) : CY_BYTES_NONE;
+    if (!value_is_error(vm, *pending)) {
+        if (vm->options.log)
+            log_write(vm->options.log, LOG_WARN, "defer of a stopped task failed: %.*s: %.*s", CY_BYTES_ARG(kind),
+                      CY_BYTES_ARG(message));
+    } else if (value_is_unshared(*pending) && record_of(*pending)->fields[ERROR_FIELD_STACK].tag == TAG_LIST) {
+        struct builder line;
+        cy_value text;
+        builder_init(&line);
+        builder_printf(&line, "defer: %.*s: %.*s", CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
+        cy_err err = builder_error(&line);
+        if (!cy_failed(err)) err = string_new(vm, builder_view(&line), &text);
+        builder_fini(&line);
+        /* Without memory for it the pending error still passes on, which matters more. */
+        if (!cy_failed(err)) err = list_append(vm, &record_of(*pending)->fields[ERROR_FIELD_STACK], text);
+    }
+    slow_clear(vm, error);
+}

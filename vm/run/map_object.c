@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/map_object.c: the language's map: insertion order, open addressing, keys hashed with a seed.
+ *
+ * In:   keys and values. Out: owned map values.
+ * Invariant: see map_object.h. Removing leaves a hole in `entries`; when holes are the majority the entries move together.
+ * Not here: what a key hashes to (key.c).
+ */
+#include "vm/run/map_object.h"
+
+#include "vm/base/limits.h"
+#include "vm/run/string.h"
+#include "vm/run/vm_internal.h"
+
+#define MAP_OBJECT_REMOVED (UINT32_MAX - 1)
+
+static bool map_object_is_hole(const struct map_object_entry *entry) { return entry->key.tag == TAG_ABSENT; }
+static size_t map_object_entry_bytes(size_t capacity) { return capacity * sizeof(struct map_object_entry); }
+static size_t map_object_slot_bytes(size_t count) { return count * sizeof(uint32_t); }
+
+cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out)
+{
+    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
+    struct map_object *map = heap_new_object(vm, TAG_MAP, sizeof *map);
+    if (!map) return CY_ERR(NO_MEMORY);
+    map->live_count = map->entry_count = map->entry_capacity = map->slot_count = 0;
+    map->entries = NULL;
+    map->slots = NULL;
+    if (capacity > 0) {
+        map->entries = heap_alloc(vm, map_object_entry_bytes(capacity));
+        if (!map->entries) {
+            heap_free_object(vm, &map->container.head, sizeof *map);
+            return CY_ERR(NO_MEMORY);
+        }
+        map->entry_capacity = (uint32_t)capacity;
+    }
+    *owned_out = value_object(TAG_MAP, &map->container.head);
+    return CY_OK;
+}
+
+void map_object_free(struct vm *vm, struct map_object *map)
+{
+    heap_free(vm, map->entries, map_object_entry_bytes(map->entry_capacity));
+    heap_free(vm, map->slots, map_object_slot_bytes(map->slot_count));
+    heap_free_object(vm, &map->container.head, sizeof *map);
+}
+
+bool map_object_pop_dead(struct map_object *map, cy_value *item_out)
+{
+    while (map->entry_count > 0) {
+        struct map_object_entry *entry = &map->entries[map->entry_count - 1];
+        if (entry->value.tag != TAG_ABSENT) {
+            *item_out = entry->value;
+            entry->value = value_absent();
+            return true;
+        }
+        map->entry_count--;
+        if (!map_object_is_hole(entry)) {
+            *item_out = entry->key;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool map_object_key_equal(struct vm *vm, cy_value a, cy_value b)
+{
+    if (a.tag == TAG_STR && b.tag == TAG_STR) {
+        return a.as.object == b.as.object || cy_bytes_equal(string_view(string_of(a)), string_view(string_of(b)));
+    }
+    return value_equal(vm, a, b);
+}
+
+uint32_t map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash)
+{
+    if (map->slot_count == 0) {
+        for (uint32_t i = 0; i < map->entry_count; i++) {
+            const struct map_object_entry *entry = &map->entries[i];
+            if (entry->hash == hash && !map_object_is_hole(entry) && map_object_key_equal(vm, entry->key, key)) return i;
+        }
+        return MAP_OBJECT_NONE;
+    }
+    uint32_t mask = map->slot_count - 1;
+    for (uint32_t slot = (uint32_t)hash & mask;; slot = (slot + 1) & mask) {
+        uint32_t index = map->slots[slot];
+        if (index == MAP_OBJECT_NONE) return MAP_OBJECT_NONE;
+        if (index == MAP_OBJECT_REMOVED) continue;
+        const struct map_object_entry *entry = &map->entries[index];
+        if (entry->hash == hash && map_object_key_equal(vm, entry->key, key)) return index;
+    }
+}
+
+/* Puts every entry into `slots`, which has a free one left for each. */
+static void map_object_fill_slots(struct map_object *map)
+{
+    memset(map->slots, 0xff, map_object_slot_bytes(map->slot_count)); /* MAP_OBJECT_NONE */
+    uint32_t mask = map->slot_count - 1;
+    for (uint32_t i = 0; i < map->entry_count; i++) {
+        uint32_t slot = (uint32_t)map->entries[i].hash & mask;
+        while (map->slots[slot] != MAP_OBJECT_NONE) slot = (slot + 1) & mask;
+        map->slots[slot] = i;
+    }
+}
+
+/* Moves the entries together over the holes. The slots are stale afterwards. */
+static void map_object_close_holes(struct map_object *map)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < map->entry_count; i++)
+        if (!map_object_is_hole(&map->entries[i])) map->entries[count++] = map->entries[i];
+    map->entry_count = count;
+    CHECK(count == map->live_count);
+}
+
+/* Replaces the slots by enough for `entry_capacity` entries, at most half of them used, and fills them. Holes go first: a
+ * removed entry must not be in the slots again. Unchanged on failure. */
+static cy_err map_object_rebuild_slots(struct vm *vm, struct map_object *map, size_t entry_capacity)
+{
+    size_t count = 0;
+    if (entry_capacity > MAP_OBJECT_SCAN_MAX)
+        for (count = 16; count < entry_capacity * 2;) count *= 2;
+    if (count != map->slot_count) {
+        uint32_t *slots = count ? heap_alloc(vm, map_object_slot_bytes(count)) : NULL;
+        if (count && !slots) return CY_ERR(NO_MEMORY);
+        heap_free(vm, map->slots, map_object_slot_bytes(map->slot_count));
+        map->slots = slots;
+        map->slot_count = (uint32_t)count;
+    }
+    if (map->entry_count != map->live_count) map_object_close_holes(map);
+    if (map->slot_count > 0) map_object_fill_slots(map);
+    return CY_OK;
+}
+
+/* Room for one more entry. Where most entries are holes they are closed instead of growing. */
+static cy_err map_object_make_room(struct vm *vm, struct map_object *map)
+{
+    if (CY_LIKELY(map->entry_count < map->entry_capacity &&
+                  (map->slot_count > 0 || map->entry_count < MAP_OBJECT_SCAN_MAX)))
+        return CY_OK;
+    size_t capacity = map->entry_capacity;
+    bool mostly_holes = map->live_count < map->entry_count / 2;
+    if (map->entry_count == capacity && !mostly_holes) capacity = capacity < 4 ? 4 : capacity * 2;
+    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
+    CY_TRY(map_object_rebuild_slots(vm, map, capacity));
+    if (capacity == map->entry_capacity) return CY_OK;
+    size_t bytes_old = map_object_entry_bytes(map->entry_capacity), bytes = map_object_entry_bytes(capacity);
+    void *entries = map->entries ? heap_resize(vm, map->entries, bytes_old, bytes) : heap_alloc(vm, bytes);
+    if (!entries) return CY_ERR(NO_MEMORY);
+    map->entries = entries;
+    map->entry_capacity = (uint32_t)capacity;
+    return CY_OK;
+}
+
+cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned_key, cy_value owned_value)
+{
+    uint64_t hash;
+    cy_err err = map_object_hash_key(vm, owned_key, &hash);
+    if (cy_failed(err)) goto refused;
+    uint32_t index = map_object_find(vm, unshared, owned_key, hash);
+    if (index != MAP_OBJECT_NONE) {
+        cy_value before = unshared->entries[index].value;
+        unshared->entries[index].value = owned_value;
+        value_unref(vm, before);
+        value_unref(vm, owned_key);
+        return CY_OK;
+    }
+    err = map_object_make_room(vm, unshared);
+    if (cy_failed(err)) goto refused;
+    index = unshared->entry_count++;
+    unshared->live_count++;
+    unshared->entries[index] = (struct map_object_entry){owned_key, owned_value, hash};
+    if (unshared->slot_count > 0) {
+        uint32_t mask = unshared->slot_count - 1, slot = (uint32_t)hash & mask;
+        while (unshared->slots[slot] < MAP_OBJECT_REMOVED) slot = (slot + 1) & mask;
+        unshared->slots[slot] = index;
+    }
+    return CY_OK;
+
+refused:
+    value_unref(vm, owned_key);
+    value_unref(vm, owned_value);
+    return err;
+}
+
+cy_err map_object_copy(struct vm *vm, cy_value map, cy_value *owned_out)
+{
+    const struct map_object *from = map_object_of(map);
+    CY_TRY(map_new(vm, cy_max_size(from->live_count, 4), owned_out));
+    struct map_object *copy = map_object_of(*owned_out);
+    for (uint32_t i = 0; i < from->entry_count; i++) {
+        const struct map_object_entry *entry = &from->entries[i];
+        if (map_object_is_hole(entry)) continue;
+        copy->entries[copy->entry_count++] =
+            (struct map_object_entry){value_ref(entry->key), value_ref(entry->value), entry->hash};
+    }
+    copy->live_count = copy->entry_count;
+    cy_err err = map_object_rebuild_slots(vm, copy, copy->entry_capacity);
+    if (cy_failed(err)) value_unref(vm, *owned_out);
+    return err;
+}
+
+/* Makes `*map` the only holder. */
+static cy_err map_object_unshare(struct vm *vm, cy_value *map)
+{
+    CHECK(map->tag == TAG_MAP);
+    if (value_is_unshared(*map)) return CY_OK;
+    cy_value copy;
+    CY_TRY(map_object_copy(vm, *map, &copy));
+    vm->counters.copies++;
+    value_unref(vm, *map);
+    *map = copy;
+    return CY_OK;
+}
+
+size_t map_object_count(cy_value map)
+{
+    CHECK(map.tag == TAG_MAP);
+    return map_object_of(map)->live_count;
+}
+
+bool map_get(struct vm *vm, cy_value map, cy_value key, cy_value *value_out)
+{
+    CHECK(map.tag == TAG_MAP);
+    uint64_t hash;
+    if (cy_failed(map_object_hash_key(vm, key, &hash))) return false;
+    uint32_t index = map_object_find(vm, map_object_of(map), key, hash);
+    if (index == MAP_OBJECT_NONE) return false;
+    *value_out = map_object_of(map)->entries[index].value;
+    return true;
+}
+
+/* As map_object_find for bytes that are no value yet. */
+static uint32_t map_object_find_text(struct vm *vm, const struct map_object *map, cy_bytes key)
+{
+    uint64_t hash = hash_bytes(vm->options.seed, key);
+    uint32_t mask = map->slot_count - 1, slot = (uint32_t)hash & mask;
+    for (uint32_t i = 0;; i++, slot = (slot + 1) & mask) {
+        uint32_t index = i;
+        if (map->slot_count > 0) index = map->slots[slot];
+        else if (i >= map->entry_count) return MAP_OBJECT_NONE;
+        if (index == MAP_OBJECT_NONE) return MAP_OBJECT_NONE;
+        if (index == MAP_OBJECT_REMOVED) continue;
+        const struct map_object_entry *entry = &map->entries[index];
+        if (entry->hash == hash && entry->key.tag == TAG_STR && cy_bytes_equal(string_bytes(entry->key), key)) return index;
+    }
+}
+
+bool map_get_text(struct vm *vm, cy_value map, cy_bytes key, cy_value *value_out)
+{
+    CHECK(map.tag == TAG_MAP);
+    uint32_t index = map_object_find_text(vm, map_object_of(map), key);
+    if (index == MAP_OBJECT_NONE) return false;
+    *value_out = map_object_of(map)->entries[index].value;
+    return true;
+}
+
+bool map_entry_at(cy_value map, size_t index, cy_value *key_out, cy_value *value_out)
+{
+    CHECK(map.tag == TAG_MAP);
+    const struct map_object *object = map_object_of(map);
+    if (index >= object->live_count) return false;
+    size_t at = index;
+    if (object->live_count != object->entry_count) {
+        /* Holes before the entry shift it; walking them is rare, maps that shrink close theirs. */
+        size_t live = 0;
+        for (at = 0;; at++)
+            if (!map_object_is_hole(&object->entries[at]) && live++ == index) break;
+    }
+    *key_out = object->entries[at].key;
+    *value_out = object->entries[at].value;
+    return true;
+}
+
+bool map_next(cy_value map, size_t *cursor, cy_value *key_out, cy_value *value_out)
+{
+    CHECK(map.tag == TAG_MAP);
+    const struct map_object *object = map_object_of(map);
+    while (*cursor < object->entry_count && map_object_is_hole(&object->entries[*cursor])) ++*cursor;
+    if (*cursor >= object->entry_count) return false;
+    *key_out = object->entries[*cursor].key;
+    *value_out = object->entries[(*cursor)++].value;
+    return true;
+}
+
+cy_err map_set(struct vm *vm, cy_value *map, cy_value owned_key, cy_value owned_value)
+{
+    cy_err err = map_object_unshare(vm, map);
+    if (cy_failed(err)) {
+        value_unref(vm, owned_key);
+        value_unref(vm, owned_value);
+        return err;
+    }
+    return map_object_set(vm, map_object_of(*map), owned_key, owned_value);
+}
+
+cy_err map_set_text(struct vm *vm, cy_value *map, cy_bytes key, cy_value owned_value)
+{
+    cy_value key_value;
+    cy_err err = string_new(vm, key, &key_value);
+    if (cy_failed(err)) {
+        value_unref(vm, owned_value);
+        return err;
+    }
+    return map_set(vm, map, key_value, owned_value);
+}
+
+cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out)
+{
+    CHECK(map->tag == TAG_MAP);
+    *removed_out = false;
+    uint64_t hash;
+    CY_TRY(map_object_hash_key(vm, key, &hash));
+    if (map_object_find(vm, map_object_of(*map), key, hash) == MAP_OBJECT_NONE) return CY_OK;
+    CY_TRY(map_object_unshare(vm, map));
+    struct map_object *object = map_object_of(*map);
+    uint32_t index = map_object_find(vm, object, key, hash);
+    struct map_object_entry *entry = &object->entries[index], before = *entry;
+    if (object->slot_count > 0) {
+        uint32_t mask = object->slot_count - 1, slot = (uint32_t)hash & mask;
+        while (object->slots[slot] != index) slot = (slot + 1) & mask;
+        object->slots[slot] = MAP_OBJECT_REMOVED;
+    }
+    entry->key = value_absent();
+    entry->value = value_absent();
+    object->live_count--;
+    /* Without slots the last one leaves no hole. With slots it must: each insert then costs an entry, so that the removed
+     * marks are swept out before they fill the slots. */
+    if (object->slot_count == 0 && index + 1 == object->entry_count) object->entry_count--;
+    value_unref(vm, before.key);
+    value_unref(vm, before.value);
+    *removed_out = true;
+    return CY_OK;
+}
+
+#undef MAP_OBJECT_REMOVED

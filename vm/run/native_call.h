@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/native_call.h: the native ABI.
+ *
+ * A native gets a window of the caller's stack and leaves a result, or an error, or an operation to wait for. It never runs
+ * bytecode, never blocks the thread, and never keeps `args` past its return (take a reference with value_ref).
+ *
+ *   DONE  result is set (owned by the caller from then on; nil by default)
+ *   FAIL  native_fail* was called
+ *   WAIT  native_wait was called; the fiber is parked until vm_complete* with the ticket. Cancelling the fiber calls
+ *         `cancel` once, after which the operation must not complete it (a late completion is ignored: its generation is
+ *         old). A native that can answer at once returns DONE instead; vm_complete* before the native returned is a bug.
+ */
+#ifndef CY_RUN_NATIVE_CALL_H
+#define CY_RUN_NATIVE_CALL_H
+
+#include "vm/base/bytes.h"
+#include "vm/base/error.h"
+#include "vm/run/value.h"
+
+struct fiber;
+struct instance;
+
+enum native_outcome { NATIVE_DONE, NATIVE_FAIL, NATIVE_WAIT };
+
+/* Names one wait of one fiber. A fiber's generation moves on at every wake-up. */
+typedef struct wait_ticket {
+    uint32_t fiber_index;
+    uint32_t generation;
+} wait_ticket;
+
+struct native_call {
+    struct vm *vm;
+    struct fiber *fiber;       /* the caller */
+    struct instance *instance; /* the program instance the caller belongs to */
+    const cy_value *args;      /* borrowed; kinds already checked against the signature */
+    uint32_t arg_count;        /* required_count..param_count; skipped middle ones are TAG_ABSENT */
+    cy_value result;
+    cy_value error; /* set by native_fail* */
+    /* set by native_wait */
+    void (*cancel)(void *operation);
+    void *operation;
+};
+
+typedef enum native_outcome (*native_body)(struct native_call *call);
+
+static inline bool native_has_arg(const struct native_call *call, uint32_t index)
+{
+    return index < call->arg_count && call->args[index].tag != TAG_ABSENT;
+}
+/* Moves an argument out of the window: a body that changes a container then works in place when nobody else holds it. */
+static inline cy_value native_take_arg(struct native_call *call, uint32_t index)
+{
+    cy_value *slot = (cy_value *)&call->args[index]; /* the window is the VM's own memory */
+    cy_value value = *slot;
+    *slot = value_nil();
+    return value;
+}
+static inline enum native_outcome native_return(struct native_call *call, cy_value owned_result)
+{
+    call->result = owned_result;
+    return NATIVE_DONE;
+}
+/* Fails with the row's kind and a message; all return NATIVE_FAIL. */
+enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...) CY_PRINTF(3, 4);
+/* With data that the program reads as error.data. */
+enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data, const char *format, ...)
+    CY_PRINTF(4, 5);
+
+/* Prepares to return NATIVE_WAIT. `cancel` gets `operation`. */
+wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation), void *operation);
+/* Charges `steps` of the budget for long native work (about one per 100 bytes or items). */
+void native_charge(struct native_call *call, uint64_t steps);
+
+#endif

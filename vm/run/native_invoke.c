@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/native_invoke.c: calling a native: counts and kinds first, then the body, then what came of it.
+ *
+ * In:   a native import of the instance and a window of arguments.
+ * Out:  the result, vm->raised, or a parked fiber.
+ * Invariant: a body sees only what its signature allows. Signatures are taken apart once, when the instance is made.
+ */
+#include "vm/code/opcode.h"
+#include "vm/run/fiber.h"
+
+#include <stdarg.h>
+
+/* "int", "str|list", "any" -- as the signature has it. */
+static void native_describe_kinds(uint32_t kinds, char *text, size_t bytes_max)
+{
+    size_t count = 0;
+    text[0] = 0;
+    uint32_t all = (1u << KIND_COUNT) - 1;
+    if ((kinds & all) == all) kinds = 0;
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        if (!(kinds & 1u << kind)) continue;
+        const char *name = kind_name((enum value_kind)kind, false);
+        size_t length = strlen(name);
+        if (count + length + 2 > bytes_max) return;
+        if (count) text[count++] = '|';
+        memcpy(text + count, name, length + 1);
+        count += length;
+    }
+    if (count == 0 && bytes_max > 3) memcpy(text, "any", 4);
+}
+
+static bool native_count_failed(struct vm *vm, const struct native_link *link, uint32_t arg_count)
+{
+    const struct native_signature *signature = &link->signature;
+    const char *name = link->row->english;
+    uint32_t least = signature->required_count, most = signature->param_count;
+    if (most == NATIVE_ARGS_ANY) return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_LEAST, name, least, arg_count);
+    if (least == most) return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS, name, most, arg_count);
+    return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_RANGE, name, least, most, arg_count);
+}
+
+static bool native_kind_failed(struct vm *vm, const struct native_link *link, uint32_t index, cy_value arg)
+{
+    const struct native_param *param = &link->signature.params[index];
+    char wanted[128];
+    native_describe_kinds(param->kinds, wanted, sizeof wanted);
+    return error_raise(vm, CY_ERR(TYPE), MESSAGE_NATIVE_ARGUMENT, link->row->english, index + 1, CY_BYTES_ARG(param->name),
+                       wanted, value_kind_text(vm, arg));
+}
+
+static bool native_check(struct vm *vm, const struct native_link *link, const cy_value *args, uint32_t arg_count)
+{
+    const struct native_signature *signature = &link->signature;
+    if (arg_count < signature->required_count ||
+        (signature->param_count != NATIVE_ARGS_ANY && arg_count > signature->param_count))
+        return native_count_failed(vm, link, arg_count);
+    uint32_t checked = arg_count < signature->named_count ? arg_count : signature->named_count;
+    for (uint32_t i = 0; i < checked; i++) {
+        if (args[i].tag == TAG_ABSENT && signature->params[i].optional) continue;
+        if (!(signature->params[i].kinds & value_kind_bit(args[i]))) return native_kind_failed(vm, link, i, args[i]);
+    }
+    return true;
+}
+
+static bool native_allowed_now(struct fiber *fiber, const struct native_link *link)
+{
+    if (!fiber->initialising) return true;
+    if (link->row->capability)
+        return error_raise(fiber->vm, CY_ERR(CAPABILITY), MESSAGE_INIT_CAPABILITY, link->row->english,
+                           capability_word((enum capability)link->row->capability));
+    if (link->row->flags & NATIVE_FLAG_WAIT)
+        return error_raise(fiber->vm, CY_ERR(UNSUPPORTED), MESSAGE_INIT_WAIT, link->row->english);
+    return true;
+}
+
+/* The body wants to wait. A task that is being stopped may not: its defers have an allowance, not a life of their own. */
+static enum invoke_outcome native_park(struct fiber *fiber, struct native_call *call, const struct native_link *link)
+{
+    CHECK(fiber->operation == call->operation && fiber->state == FIBER_WAITING);
+    if (!fiber->stop && !fiber->stop_wanted && !fiber->initialising) return INVOKE_WAIT;
+    fiber->state = FIBER_RUNNING;
+    fiber->generation++;
+    fiber->operation = NULL;
+    fiber->cancel = NULL;
+    if (call->cancel) call->cancel(call->operation);
+    if (fiber->stop_wanted) fiber->vm->budget = 0;
+    error_raise(fiber->vm, CY_ERR(CANCELLED), MESSAGE_STOP_WAIT, link->row->english);
+    return INVOKE_FAIL;
+}
+
+enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy_value *args, uint32_t arg_count,
+                                  cy_value *owned_out)
+{
+    struct vm *vm = fiber->vm;
+    const struct native_link *link = &fiber->instance->natives[import];
+    if (!native_check(vm, link, args, arg_count) || !native_allowed_now(fiber, link)) return INVOKE_FAIL;
+    struct native_call call = {
+        .vm = vm,
+        .fiber = fiber,
+        .instance = fiber->instance,
+        .args = args,
+        .arg_count = arg_count,
+        .result = value_nil(),
+        .error = value_nil(),
+    };
+    enum native_outcome outcome = link->body(&call);
+    if (outcome == NATIVE_WAIT) {
+        value_unref(vm, call.result);
+        value_unref(vm, call.error);
+        return native_park(fiber, &call, link);
+    }
+    CHECK(fiber->state == FIBER_RUNNING); /* a body that called native_wait returns NATIVE_WAIT */
+    if (outcome == NATIVE_DONE) {
+        value_unref(vm, call.error);
+        *owned_out = call.result;
+        return INVOKE_DONE;
+    }
+    value_unref(vm, call.result);
+    CHECK(call.error.tag != TAG_NIL);
+    error_raise_value(vm, call.error);
+    return INVOKE_FAIL;
+}
+
+/* -- for bodies ------------------------------------------------------------------------------------------------------------------ */
+
+static enum native_outcome native_fail_list(struct native_call *call, cy_err reason, cy_value owned_data, const char *format,
+                                            va_list arguments)
+{
+    struct builder text;
+    builder_init(&text);
+    builder_vprintf(&text, format, arguments);
+    cy_bytes view = text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(call->vm))) : builder_view(&text);
+    value_unref(call->vm, call->error);
+    call->error = error_make(call->vm, reason, view, owned_data);
+    builder_fini(&text);
+    return NATIVE_FAIL;
+}
+
+enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    native_fail_list(call, reason, value_nil(), format, arguments);
+    va_end(arguments);
+    return NATIVE_FAIL;
+}
+
+enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    native_fail_list(call, reason, owned_data, format, arguments);
+    va_end(arguments);
+    return NATIVE_FAIL;
+}
+
+wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation), void *operation)
+{
+    struct fiber *fiber = call->fiber;
+    CHECK(fiber->state == FIBER_RUNNING);
+    call->cancel = fiber->cancel = cancel;
+    call->operation = fiber->operation = operation;
+    fiber->state = FIBER_WAITING;
+    return (wait_ticket){fiber->index, fiber->generation};
+}
+
+void native_charge(struct native_call *call, uint64_t steps)
+{
+    struct vm *vm = call->vm;
+    vm->budget = steps >= (uint64_t)INT32_MAX ? 0 : vm->budget - (int64_t)steps;
+}

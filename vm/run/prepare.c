@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/prepare.c: lowers verified stack code to the steps that the interpreter runs (vm/run/code.h).
+ *
+ * In:   one function of a verified program. Out: its struct code_function.
+ * Method: two passes over the code. The first (prepare_mark) finds jump targets and the stack height at each. The second
+ *       walks again with a model of the stack in which a push of a local, a small int or a constant is only noted; the
+ *       instruction that consumes it names the local or number directly. Notes are made real ("settled") before jumps,
+ *       at targets, and before the local changes. A result that goes straight into a local is written there, and a
+ *       comparison followed by JUMP_IF_FALSE becomes one step.
+ * Invariant: at a jump target everything on the stack is in its slot.
+ */
+#include "vm/base/mem.h"
+#include "vm/code/opcode.h"
+#include "vm/run/code.h"
+#include "vm/run/prepare_internal.h"
+#include "vm/run/vm_internal.h"
+
+/* -- emitting ------------------------------------------------------------------------------------------------------------ */
+
+/* Room for one more step; false when there is none (p->err is set). */
+static bool prepare_make_room(struct prepare *p)
+{
+    if (cy_failed(p->err)) return false;
+    if (p->step_count < p->step_capacity) return true;
+    uint32_t capacity = p->step_capacity ? p->step_capacity * 2 : 64;
+    struct run_step *code = mem_resize(p->code, capacity * sizeof *code);
+    if (code) p->code = code;
+    uint32_t *offsets = code ? mem_resize(p->offsets, capacity * sizeof *offsets) : NULL;
+    if (offsets) p->offsets = offsets;
+    else p->err = CY_ERR(NO_MEMORY);
+    if (offsets) p->step_capacity = capacity;
+    return offsets != NULL;
+}
+
+uint32_t prepare_emit(struct prepare *p, enum run_op op, uint32_t x, uint32_t a, uint32_t b, uint32_t c)
+{
+    p->fusable_step = PREPARE_NO_STEP;
+    if (!prepare_make_room(p)) return PREPARE_NO_STEP;
+    uint32_t index = p->step_count++;
+    p->code[index] = (struct run_step){(uint16_t)op, (uint16_t)x, a, b, c};
+    p->offsets[index] = p->instruction.offset;
+    return index;
+}
+
+/* -- the model of the stack ------------------------------------------------------------------------------------------------ */
+
+static uint32_t prepare_slot(const struct prepare *p, uint32_t position) { return p->source->local_count + position; }
+
+void prepare_push(struct prepare *p, enum prepare_note kind, uint32_t index)
+{
+    CHECK(p->height < p->source->stack_max);
+    p->stack[p->height++] = (struct prepare_entry){kind, index};
+}
+
+/* Emits a step whose result goes to the slot pushed here, or into a local when LOCAL_SET follows. */
+static void prepare_emit_result(struct prepare *p, enum run_op op, uint32_t x, uint32_t b, uint32_t c)
+{
+    uint32_t index = prepare_emit(p, op, x, prepare_slot(p, p->height), b, c);
+    prepare_push(p, NOTE_SLOT, 0);
+    p->fusable_step = index;
+}
+
+void prepare_settle(struct prepare *p, uint32_t position)
+{
+    struct prepare_entry *entry = &p->stack[position];
+    uint32_t slot = prepare_slot(p, position);
+    switch (entry->kind) {
+    case NOTE_SLOT: return;
+    case NOTE_LOCAL: prepare_emit(p, RUN_MOVE, 0, slot, entry->index, 0); break;
+    case NOTE_TAKE: prepare_emit(p, RUN_TAKE, 0, slot, entry->index, 0); break;
+    case NOTE_INT: prepare_emit(p, RUN_INT, 0, slot, 0, entry->index); break;
+    case NOTE_CONSTANT: prepare_emit(p, RUN_CONSTANT, 0, slot, 0, entry->index); break;
+    }
+    *entry = (struct prepare_entry){NOTE_SLOT, 0};
+}
+
+static void prepare_settle_from(struct prepare *p, uint32_t position)
+{
+    for (uint32_t i = position; i < p->height; i++) prepare_settle(p, i);
+}
+void prepare_settle_all(struct prepare *p) { prepare_settle_from(p, 0); }
+
+/* Before `local` changes or is moved away. */
+static void prepare_settle_local(struct prepare *p, uint32_t local)
+{
+    for (uint32_t i = 0; i < p->height; i++) {
+        const struct prepare_entry *entry = &p->stack[i];
+        if ((entry->kind == NOTE_LOCAL || entry->kind == NOTE_TAKE) && entry->index == local) prepare_settle(p, i);
+    }
+}
+/* Before `local` is read: a move that was only noted must have happened. UINT32_MAX: any local. */
+static void prepare_settle_takes(struct prepare *p, uint32_t local)
+{
+    for (uint32_t i = 0; i < p->height; i++) {
+        const struct prepare_entry *entry = &p->stack[i];
+        if (entry->kind == NOTE_TAKE && (local == UINT32_MAX || entry->index == local)) prepare_settle(p, i);
+    }
+}
+
+enum { PREPARE_LOOK_AHEAD = 32 }; /* instructions; enough for a return's expression, and keeps preparing linear */
+
+/* True when nobody can see what is left in `local` after it was moved: straight code follows to the end of the call. */
+static bool prepare_is_dead(const struct prepare *p, uint32_t local)
+{
+    if (p->has_handlers) return false;
+    cy_bytes code = cy_bytes_of(p->source->code, p->source->code_bytes);
+    uint32_t offset = p->instruction.next_offset;
+    for (int i = 0; i < PREPARE_LOOK_AHEAD; i++) {
+        struct instruction next;
+        if (!opcode_decode(code, offset, &next)) return false;
+        if (next.opcode == OP_RETURN || next.opcode == OP_THROW) return true;
+        if (next.opcode == OP_CLOSURE || next.opcode == OP_CLOSURE_WIDE) return false;
+        const struct format_row *format = format_row(opcode_row(next.opcode)->format);
+        for (int k = 0; k < format->operand_count; k++) {
+            uint8_t kind = format->operands[k].kind;
+            if (kind == OPERAND_FORWARD || kind == OPERAND_BACKWARD) return false;
+            if (kind == OPERAND_SLOT && next.operands[k] == local) return false;
+        }
+        offset = next.next_offset;
+    }
+    return false;
+}
+
+/* Where the entry's value can be read; `own` is added to `*x` when the step must let go of it. */
+uint32_t prepare_operand(struct prepare *p, uint32_t position, uint32_t own, uint32_t *x)
+{
+    struct prepare_entry entry = p->stack[position];
+    if (entry.kind == NOTE_LOCAL) return entry.index;
+    *x |= own;
+    if (entry.kind == NOTE_TAKE && prepare_is_dead(p, entry.index)) return entry.index;
+    prepare_settle(p, position);
+    return prepare_slot(p, position);
+}
+
+/* -- instructions ---------------------------------------------------------------------------------------------------------- */
+
+static void prepare_local_set(struct prepare *p, uint32_t local)
+{
+    uint32_t top = p->height - 1;
+    struct prepare_entry entry = p->stack[top];
+    if ((entry.kind == NOTE_LOCAL || entry.kind == NOTE_TAKE) && entry.index == local) {
+        p->height--;
+        prepare_settle_local(p, local);
+        return;
+    }
+    uint32_t fusable = p->fusable_step;
+    p->height--;
+    prepare_settle_local(p, local); /* clears fusable_step when it emits */
+    if (entry.kind == NOTE_SLOT && fusable != PREPARE_NO_STEP && p->fusable_step == fusable) {
+        p->code[fusable].a = local;
+        p->fusable_step = PREPARE_NO_STEP;
+        return;
+    }
+    switch (entry.kind) {
+    case NOTE_SLOT: prepare_emit(p, RUN_TAKE, 0, local, prepare_slot(p, top), 0); break;
+    case NOTE_LOCAL: prepare_emit(p, RUN_MOVE, 0, local, entry.index, 0); break;
+    case NOTE_TAKE: prepare_emit(p, RUN_TAKE, 0, local, entry.index, 0); break;
+    case NOTE_INT: prepare_emit(p, RUN_INT, 0, local, 0, entry.index); break;
+    case NOTE_CONSTANT: prepare_emit(p, RUN_CONSTANT, 0, local, 0, entry.index); break;
+    }
+}
+
+static void prepare_pop(struct prepare *p)
+{
+    struct prepare_entry entry = p->stack[--p->height];
+    if (entry.kind == NOTE_SLOT) prepare_emit(p, RUN_DROP, 0, 0, prepare_slot(p, p->height), 0);
+    if (entry.kind == NOTE_TAKE) prepare_emit(p, RUN_DROP, 0, 0, entry.index, 0);
+}
+
+static void prepare_dup(struct prepare *p)
+{
+    uint32_t top = p->height - 1;
+    if (p->stack[top].kind == NOTE_TAKE) prepare_settle(p, top);
+    if (p->stack[top].kind == NOTE_SLOT) prepare_emit_result(p, RUN_MOVE, 0, prepare_slot(p, top), 0);
+    else prepare_push(p, p->stack[top].kind, p->stack[top].index);
+}
+
+/* c += operand on a local or module variable. */
+static void prepare_local_add(struct prepare *p, uint32_t local)
+{
+    uint32_t top = p->height - 1, x = 0;
+    if (p->stack[top].kind == NOTE_INT) {
+        uint32_t number = p->stack[top].index;
+        p->height--;
+        prepare_settle_local(p, local);
+        prepare_emit(p, RUN_LOCAL_ADD_INT, 0, local, 0, number);
+        return;
+    }
+    prepare_settle_local(p, local);
+    uint32_t c = prepare_operand(p, top, RUN_OWN_C, &x);
+    p->height--;
+    prepare_emit(p, RUN_LOCAL_ADD, x, local, 0, c);
+}
+
+static void prepare_global_add(struct prepare *p, uint32_t global)
+{
+    uint32_t x = 0, c = prepare_operand(p, p->height - 1, RUN_OWN_C, &x);
+    p->height--;
+    prepare_emit(p, RUN_GLOBAL_ADD, x, global, 0, c);
+}
+
+static void prepare_append(struct prepare *p, enum run_op op, uint32_t target)
+{
+    if (op == RUN_LOCAL_APPEND) prepare_settle_local(p, target);
+    prepare_settle(p, p->height - 1);
+    p->height--;
+    prepare_emit(p, op, 0, target, prepare_slot(p, p->height), 0);
+}
+
+static void prepare_path_set(struct prepare *p, enum run_op op, uint32_t target, uint32_t key_count)
+{
+    if (op == RUN_LOCAL_PATH_SET) prepare_settle_local(p, target);
+    prepare_settle_from(p, p->height - key_count - 1);
+    p->height -= key_count + 1;
+    prepare_emit(p, op, key_count, target, prepare_slot(p, p->height), 0);
+}
+
+static void prepare_global_set(struct prepare *p, uint32_t global)
+{
+    uint32_t top = p->height - 1, b;
+    if (p->stack[top].kind == NOTE_TAKE) b = p->stack[top].index;
+    else {
+        prepare_settle(p, top);
+        b = prepare_slot(p, top);
+    }
+    p->height--;
+    prepare_emit(p, RUN_GLOBAL_SET, 0, 0, b, global);
+}
+
+static void prepare_unary(struct prepare *p, enum run_op op, uint32_t c)
+{
+    uint32_t x = 0, b = prepare_operand(p, p->height - 1, RUN_OWN_B, &x);
+    p->height--;
+    prepare_emit_result(p, op, x, b, c);
+}
+
+/* Steps whose right side may be an int in the step itself. */
+static bool prepare_int_form(enum run_op op, int32_t number, enum run_op *form_out)
+{
+    switch (op) {
+    case RUN_ADD: *form_out = RUN_ADD_INT; return true;
+    case RUN_SUB: *form_out = RUN_SUB_INT; return true;
+    case RUN_MUL: *form_out = RUN_MUL_INT; return true;
+    case RUN_DIV: *form_out = RUN_DIV_INT; return number > 0;
+    case RUN_MOD: *form_out = RUN_MOD_INT; return number > 0;
+    case RUN_EQ: *form_out = RUN_EQ_INT; return true;
+    case RUN_NE: *form_out = RUN_NE_INT; return true;
+    case RUN_LT: *form_out = RUN_LT_INT; return true;
+    case RUN_LE: *form_out = RUN_LE_INT; return true;
+    case RUN_GT: *form_out = RUN_GT_INT; return true;
+    case RUN_GE: *form_out = RUN_GE_INT; return true;
+    case RUN_INDEX_GET: *form_out = RUN_INDEX_GET_INT; return true;
+    default: return false;
+    }
+}
+
+static void prepare_binary(struct prepare *p, enum run_op op)
+{
+    uint32_t left = p->height - 2, right = p->height - 1, x = 0;
+    bool symmetric = op == RUN_EQ || op == RUN_NE;
+    if (symmetric && (p->stack[left].kind == NOTE_INT || p->stack[left].kind == NOTE_CONSTANT)) {
+        /* The constant to the right; the slot of a settled one does not move. */
+        if (p->stack[right].kind == NOTE_LOCAL || p->stack[right].kind == NOTE_TAKE) {
+            struct prepare_entry constant = p->stack[left];
+            p->stack[left] = p->stack[right];
+            p->stack[right] = constant;
+        }
+    }
+    struct prepare_entry entry = p->stack[right];
+    enum run_op form = op;
+    uint32_t b = prepare_operand(p, left, RUN_OWN_B, &x), c;
+    if (entry.kind == NOTE_INT && prepare_int_form(op, (int32_t)entry.index, &form)) c = entry.index;
+    else if (entry.kind == NOTE_CONSTANT && symmetric) {
+        form = op == RUN_EQ ? RUN_EQ_CONSTANT : RUN_NE_CONSTANT;
+        c = entry.index;
+    } else {
+        form = op;
+        c = prepare_operand(p, right, RUN_OWN_C, &x);
+    }
+    p->height -= 2;
+    prepare_emit_result(p, form, x, b, c);
+}
+
+/* Steps that take `count` values in a row and leave one. */
+static void prepare_window(struct prepare *p, enum run_op op, uint32_t count, uint32_t x, uint32_t c)
+{
+    prepare_settle_from(p, p->height - count);
+    p->height -= count;
+    prepare_emit_result(p, op, x, prepare_slot(p, p->height), c);
+}
+
+/* f a1..aN: the result always takes f's slot, because the frame borrows the function from there. */
+static void prepare_call_value(struct prepare *p, enum run_op op, uint32_t arg_count)
+{
+    prepare_settle_from(p, p->height - arg_count - 1);
+    p->height -= arg_count + 1;
+    prepare_emit(p, op, arg_count, 0, prepare_slot(p, p->height), 0);
+    prepare_push(p, NOTE_SLOT, 0);
+}
+
+static void prepare_call_function(struct prepare *p, uint32_t function, uint32_t arg_count)
+{
+    const struct function *callee = &p->instance->program->functions[function];
+    bool fits = arg_count >= callee->required_count && arg_count <= callee->param_count;
+    prepare_window(p, fits ? RUN_CALL_FUNCTION : RUN_CALL_WRONG, arg_count, arg_count, function);
+}
+
+static void prepare_field_get(struct prepare *p, uint32_t constant)
+{
+    uint32_t x = 0, b = prepare_operand(p, p->height - 1, RUN_OWN_B, &x);
+    p->height--;
+    prepare_emit_result(p, RUN_FIELD_GET, x, b, constant);
+    uint32_t step = p->fusable_step;
+    uint32_t cache = prepare_emit(p, RUN_JUMP, 0, 0, 0, 0); /* its space only */
+    if (cy_failed(p->err)) return;
+    p->fusable_step = step;
+    memset(&p->code[cache], 0, sizeof p->code[cache]);
+}
+
+/* Tests the value where it is; it stays what it was. */
+static void prepare_check(struct prepare *p, enum run_op op, uint32_t c)
+{
+    uint32_t top = p->height - 1;
+    const struct prepare_entry *entry = &p->stack[top];
+    if (entry->kind != NOTE_LOCAL && entry->kind != NOTE_TAKE) prepare_settle(p, top);
+    uint32_t b = entry->kind == NOTE_SLOT ? prepare_slot(p, top) : entry->index;
+    prepare_emit(p, op, 0, 0, b, c);
+}
+
+static void prepare_return(struct prepare *p)
+{
+    uint32_t top = p->height - 1;
+    struct prepare_entry entry = p->stack[top];
+    uint32_t slots = prepare_slot(p, top); /* below the value */
+    if (entry.kind == NOTE_CONSTANT) prepare_emit(p, RUN_RETURN_CONSTANT, 0, 0, entry.index, slots);
+    else {
+        uint32_t b = entry.index;
+        if (entry.kind != NOTE_LOCAL && entry.kind != NOTE_TAKE) {
+            prepare_settle(p, top);
+            b = prepare_slot(p, top);
+        }
+        prepare_emit(p, RUN_RETURN, 0, 0, b, slots);
+    }
+    p->height--;
+}
+
+static bool prepare_unless_form(enum run_op op, enum run_op *form_out)
+{
+    if (op >= RUN_EQ && op <= RUN_GE_INT) *form_out = (enum run_op)(op - RUN_EQ + RUN_UNLESS_EQ);
+    else if (op == RUN_EQ_CONSTANT) *form_out = RUN_UNLESS_EQ_CONSTANT;
+    else if (op == RUN_NE_CONSTANT) *form_out = RUN_UNLESS_NE_CONSTANT;
+    else return false;
+    return true;
+}
+
+static void prepare_jump_if(struct prepare *p, enum run_op op, uint32_t target)
+{
+    uint32_t top = p->height - 1, x = 0, step = p->fusable_step;
+    enum run_op form;
+    if (op == RUN_JUMP_IF_FALSE && step != PREPARE_NO_STEP && p->stack[top].kind == NOTE_SLOT &&
+        prepare_unless_form((enum run_op)p->code[step].op, &form)) {
+        /* What is only noted below must be settled before the jump, so the comparison goes behind that. */
+        struct run_step compare = p->code[step];
+        p->step_count--;
+        p->height--;
+        prepare_settle_all(p);
+        prepare_emit(p, form, compare.x, target, compare.b, compare.c);
+        return;
+    }
+    if (p->stack[top].kind == NOTE_TAKE) prepare_settle(p, top);
+    uint32_t b = prepare_operand(p, top, RUN_OWN_B, &x);
+    p->height--;
+    prepare_settle_all(p);
+    prepare_emit(p, op, x, target, b, 0);
+}
+
+static void prepare_intloop_begin(struct prepare *p)
+{
+    uint32_t x = 0, b = prepare_operand(p, p->height - 2, RUN_OWN_B, &x);
+    uint32_t c = prepare_operand(p, p->height - 1, RUN_OWN_C, &x);
+    p->height -= 2;
+    prepare_emit(p, RUN_INTLOOP_BEGIN, x, prepare_slot(p, p->height), b, c);
+    prepare_push(p, NOTE_SLOT, 0);
+    prepare_push(p, NOTE_SLOT, 0);
+}
+
+static void prepare_iter_begin(struct prepare *p)
+{
+    uint32_t top = p->height - 1;
+    prepare_settle(p, top);
+    prepare_emit(p, RUN_ITER_BEGIN, 0, prepare_slot(p, top), prepare_slot(p, top), 0);
+    prepare_push(p, NOTE_SLOT, 0);
+}
+
+static void prepare_loop_next(struct prepare *p, enum run_op op, uint32_t first, uint32_t second, uint32_t target)
+{
+    prepare_settle_all(p);
+    /* ITER_NEXT_PAIR: c is the key's local, x the value's. */
+    prepare_emit(p, op, second, target, prepare_slot(p, p->height - 2), first);
+}
+
+static void prepare_handler_begin(struct prepare *p, enum run_op op, uint32_t target)
+{
+    prepare_settle_all(p);
+    prepare_emit(p, op, 0, target, prepare_slot(p, p->height), 0);
+    prepare_push(p, NOTE_SLOT, 0);
+}
+
+static void prepare_push_constant(struct prepare *p, uint32_t index)
+{
+    cy_value constant = p->instance->constants[index];
+    if (constant.tag == TAG_INT && constant.as.i >= INT32_MIN && constant.as.i <= INT32_MAX)
+        prepare_push(p, NOTE_INT, (uint32_t)(int32_t)constant.as.i);
+    else prepare_push(p, NOTE_CONSTANT, index);
+}
+
+static void prepare_push_own_constant(struct prepare *p, uint32_t which)
+{
+    prepare_push(p, NOTE_CONSTANT, p->instance->program->constant_count + which);
+}
+
+static const uint8_t prepare_binary_ops[256] = {
+    [OP_ADD] = RUN_ADD,         [OP_SUB] = RUN_SUB,       [OP_MUL] = RUN_MUL,
+    [OP_DIV] = RUN_DIV,         [OP_MOD] = RUN_MOD,       [OP_BIT_AND] = RUN_BIT_AND,
+    [OP_BIT_OR] = RUN_BIT_OR,   [OP_BIT_XOR] = RUN_BIT_XOR, [OP_SHIFT_LEFT] = RUN_SHIFT_LEFT,
+    [OP_SHIFT_RIGHT] = RUN_SHIFT_RIGHT, [OP_EQ] = RUN_EQ, [OP_NE] = RUN_NE,
+    [OP_LT] = RUN_LT,           [OP_LE] = RUN_LE,         [OP_GT] = RUN_GT,
+    [OP_GE] = RUN_GE,           [OP_RANGE] = RUN_RANGE,   [OP_INDEX_GET] = RUN_INDEX_GET,
+};
+
+/* Constants, locals and module variables. False when the opcode is of another group. */
+static bool prepare_moving(struct prepare *p, uint32_t a, uint32_t b)
+{
+    switch (p->instruction.opcode) {
+    case OP_NIL: prepare_push_own_constant(p, CODE_CONSTANT_NIL); return true;
+    case OP_TRUE: prepare_push_own_constant(p, CODE_CONSTANT_TRUE); return true;
+    case OP_FALSE: prepare_push_own_constant(p, CODE_CONSTANT_FALSE); return true;
+    case OP_ABSENT: prepare_push_own_constant(p, CODE_CONSTANT_ABSENT); return true;
+    case OP_INT8: prepare_push(p, NOTE_INT, a); return true;
+    case OP_CONST:
+    case OP_CONST_WIDE: prepare_push_constant(p, a); return true;
+    case OP_POP: prepare_pop(p); return true;
+    case OP_DUP: prepare_dup(p); return true;
+    case OP_LOCAL_GET:
+    case OP_LOCAL_GET_WIDE:
+        prepare_settle_takes(p, a);
+        prepare_push(p, NOTE_LOCAL, a);
+        return true;
+    case OP_LOCAL_SET:
+    case OP_LOCAL_SET_WIDE: prepare_local_set(p, a); return true;
+    case OP_LOCAL_TAKE:
+    case OP_LOCAL_TAKE_WIDE:
+        prepare_settle_local(p, a);
+        prepare_push(p, NOTE_TAKE, a);
+        return true;
+    case OP_LOCAL_ADD: prepare_local_add(p, a); return true;
+    case OP_LOCAL_APPEND: prepare_append(p, RUN_LOCAL_APPEND, a); return true;
+    case OP_LOCAL_PATH_SET: prepare_path_set(p, RUN_LOCAL_PATH_SET, a, b); return true;
+    case OP_LOCAL_DEFAULT:
+        prepare_settle_all(p);
+        prepare_emit(p, RUN_DEFAULT, 0, b, a, 0);
+        return true;
+    case OP_CAPTURE_GET: prepare_emit_result(p, RUN_CAPTURE, 0, 0, a); return true;
+    case OP_SELF: prepare_emit_result(p, RUN_SELF, 0, 0, 0); return true;
+    case OP_GLOBAL_GET:
+    case OP_GLOBAL_GET_WIDE: prepare_emit_result(p, RUN_GLOBAL_GET, 0, 0, a); return true;
+    case OP_GLOBAL_SET:
+    case OP_GLOBAL_SET_WIDE: prepare_global_set(p, a); return true;
+    case OP_GLOBAL_ADD: prepare_global_add(p, a); return true;
+    case OP_GLOBAL_APPEND: prepare_append(p, RUN_GLOBAL_APPEND, a); return true;
+    case OP_GLOBAL_PATH_SET: prepare_path_set(p, RUN_GLOBAL_PATH_SET, a, b); return true;
+    default: return false;
+    }
+}
+
+/* Jumps, calls, loops and handlers. */
+static bool prepare_control(struct prepare *p, uint32_t a, uint32_t b, uint32_t c)
+{
+    switch (p->instruction.opcode) {
+    case OP_JUMP:
+    case OP_LOOP:
+        prepare_settle_all(p);
+        prepare_emit(p, p->instruction.opcode == OP_JUMP ? RUN_JUMP : RUN_LOOP, 0, a, 0, 0);
+        return true;
+    case OP_JUMP_IF_FALSE: prepare_jump_if(p, RUN_JUMP_IF_FALSE, a); return true;
+    case OP_JUMP_IF_TRUE: prepare_jump_if(p, RUN_JUMP_IF_TRUE, a); return true;
+    case OP_CALL: prepare_call_value(p, RUN_CALL, a); return true;
+    case OP_SPAWN: prepare_call_value(p, RUN_SPAWN, a); return true;
+    case OP_CALL_FUNCTION:
+    case OP_CALL_FUNCTION_WIDE: prepare_call_function(p, a, b); return true;
+    case OP_NATIVE: prepare_window(p, RUN_NATIVE, b, b, a); return true;
+    case OP_NATIVE_FUNCTION: prepare_emit_result(p, RUN_NATIVE_FUNCTION, 0, 0, a); return true;
+    case OP_CLOSURE:
+    case OP_CLOSURE_WIDE:
+        prepare_settle_takes(p, UINT32_MAX);
+        prepare_emit_result(p, RUN_CLOSURE, 0, 0, a);
+        return true;
+    case OP_RETURN: prepare_return(p); return true;
+    case OP_INTLOOP_BEGIN: prepare_intloop_begin(p); return true;
+    case OP_INTLOOP_NEXT: prepare_loop_next(p, RUN_INTLOOP_NEXT, a, 0, b); return true;
+    case OP_INTLOOP_END: p->height -= 2; return true; /* plain values: nothing to let go */
+    case OP_ITER_BEGIN: prepare_iter_begin(p); return true;
+    case OP_ITER_NEXT: prepare_loop_next(p, RUN_ITER_NEXT, a, 0, b); return true;
+    case OP_ITER_NEXT_PAIR: prepare_loop_next(p, RUN_ITER_NEXT_PAIR, a, b, c); return true;
+    case OP_ITER_END:
+        p->height -= 2;
+        prepare_emit(p, RUN_DROP, 0, 0, prepare_slot(p, p->height), 0);
+        return true;
+    case OP_TRY_BEGIN: prepare_handler_begin(p, RUN_TRY_BEGIN, a); return true;
+    case OP_DEFER_BEGIN: prepare_handler_begin(p, RUN_DEFER_BEGIN, a); return true;
+    case OP_TRY_END:
+    case OP_DEFER_END:
+        p->height--;
+        prepare_emit(p, RUN_HANDLER_END, 0, 0, prepare_slot(p, p->height), 0);
+        return true;
+    case OP_DEFER_ATTACH:
+        prepare_settle(p, p->height - 1);
+        p->height--;
+        prepare_emit(p, RUN_DEFER_ATTACH, 0, 0, prepare_slot(p, p->height - 1), prepare_slot(p, p->height));
+        return true;
+    case OP_RETHROW:
+    case OP_THROW:
+        prepare_settle(p, p->height - 1);
+        p->height--;
+        prepare_emit(p, p->instruction.opcode == OP_THROW ? RUN_THROW : RUN_RETHROW, 0, 0, prepare_slot(p, p->height), 0);
+        return true;
+    default: return false;
+    }
+}
+
+void prepare_instruction(struct prepare *p)
+{
+    const struct instruction *instruction = &p->instruction;
+    uint32_t a = (uint32_t)instruction->operands[0], b = (uint32_t)instruction->operands[1];
+    if (prepare_binary_ops[instruction->opcode]) {
+        prepare_binary(p, (enum run_op)prepare_binary_ops[instruction->opcode]);
+        return;
+    }
+    if (prepare_moving(p, a, b) || prepare_control(p, a, b, (uint32_t)instruction->operands[2])) return;
+    switch (instruction->opcode) {
+    case OP_NEG: prepare_unary(p, RUN_NEG, 0); return;
+    case OP_BIT_NOT: prepare_unary(p, RUN_BIT_NOT, 0); return;
+    case OP_NOT: prepare_unary(p, RUN_NOT, 0); return;
+    case OP_IS_KIND: prepare_unary(p, RUN_IS_KIND, a); return;
+    case OP_IS_RECORD: prepare_unary(p, RUN_IS_RECORD, a); return;
+    case OP_CHECK_KIND: prepare_check(p, RUN_CHECK_KIND, a); return;
+    case OP_CHECK_RECORD: prepare_check(p, RUN_CHECK_RECORD, a); return;
+    case OP_LIST: prepare_window(p, RUN_LIST, a, a, 0); return;
+    case OP_MAP: prepare_window(p, RUN_MAP, a * 2, a, 0); return;
+    case OP_RECORD: prepare_window(p, RUN_RECORD, b, b, a); return;
+    case OP_REF: prepare_window(p, RUN_REF, 1, 0, 0); return;
+    case OP_TEXT: prepare_window(p, RUN_TEXT, a, a, 0); return;
+    case OP_FIELD_GET:
+    case OP_FIELD_GET_WIDE: prepare_field_get(p, a); return;
+    default: UNREACHABLE(); /* a row of opcode.def without a lowering; tests run every opcode */
+    }
+}

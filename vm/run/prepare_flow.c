@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/prepare_flow.c: preparing a function: jump targets and heights, the walk, and the jumps' distances.
+ *
+ * In:   a verified function: one height per offset, every instruction reached from before or by fall-through.
+ * Out:  struct code_function, memory from the VM's heap.
+ * Not here: single instructions (prepare.c).
+ */
+#include "vm/base/mem.h"
+#include "vm/run/prepare_internal.h"
+#include "vm/run/vm_internal.h"
+
+static void prepare_flow_arrive(struct prepare *p, uint32_t target, uint32_t height)
+{
+    CHECK(p->heights[target] == 0 || p->heights[target] == height + 1);
+    p->heights[target] = height + 1;
+}
+
+/* First pass: which offsets are jumped to, and with which height. */
+static void prepare_flow_mark(struct prepare *p)
+{
+    cy_bytes code = cy_bytes_of(p->source->code, p->source->code_bytes);
+    uint32_t height = 0;
+    for (uint32_t offset = 0; offset < code.count;) {
+        struct instruction instruction;
+        CHECK(opcode_decode(code, offset, &instruction));
+        const struct opcode_row *row = opcode_row(instruction.opcode);
+        const struct format_row *format = format_row((enum operand_format)row->format);
+        if (p->heights[offset]) height = p->heights[offset] - 1;
+        uint32_t before = height;
+        height = height - opcode_pops(&instruction) + opcode_pushes(&instruction);
+        bool handler = row->flags & (OPF_EDGE_VALUE | OPF_EDGE_PENDING);
+        p->has_handlers |= handler;
+        for (int i = 0; i < format->operand_count; i++) {
+            uint8_t kind = format->operands[i].kind;
+            uint32_t target = (uint32_t)instruction.operands[i];
+            if (kind == OPERAND_FORWARD) prepare_flow_arrive(p, target, handler ? before + 1 : height);
+            if (kind == OPERAND_BACKWARD) prepare_flow_arrive(p, target, height);
+        }
+        offset = instruction.next_offset;
+    }
+}
+
+/* Second pass. */
+static void prepare_flow_lower(struct prepare *p)
+{
+    cy_bytes code = cy_bytes_of(p->source->code, p->source->code_bytes);
+    bool reached = true;
+    for (uint32_t offset = 0; offset < code.count && !cy_failed(p->err); offset = p->instruction.next_offset) {
+        CHECK(opcode_decode(code, offset, &p->instruction));
+        if (p->heights[offset]) {
+            if (reached) prepare_settle_all(p);
+            p->height = p->heights[offset] - 1;
+            for (uint32_t i = 0; i < p->height; i++) p->stack[i] = (struct prepare_entry){NOTE_SLOT, 0};
+            p->steps[offset] = p->step_count;
+            p->fusable_step = PREPARE_NO_STEP;
+        }
+        prepare_instruction(p);
+        reached = !(opcode_row(p->instruction.opcode)->flags & OPF_END);
+    }
+}
+
+static bool prepare_flow_jumps(enum run_op op)
+{
+    if (op >= RUN_UNLESS_EQ && op <= RUN_UNLESS_GE_INT) return true;
+    switch (op) {
+    case RUN_DEFAULT:
+    case RUN_UNLESS_EQ_CONSTANT:
+    case RUN_UNLESS_NE_CONSTANT:
+    case RUN_JUMP:
+    case RUN_JUMP_IF_FALSE:
+    case RUN_JUMP_IF_TRUE:
+    case RUN_LOOP:
+    case RUN_INTLOOP_NEXT:
+    case RUN_ITER_NEXT:
+    case RUN_ITER_NEXT_PAIR:
+    case RUN_TRY_BEGIN:
+    case RUN_DEFER_BEGIN: return true;
+    default: return false;
+    }
+}
+
+/* Offsets in the file's code become distances in steps. */
+static void prepare_flow_link(struct prepare *p)
+{
+    struct run_step *code = p->code;
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        struct run_step *step = &code[i];
+        if (prepare_flow_jumps((enum run_op)step->op)) {
+            uint32_t target = p->steps[step->a];
+            if (step->op == RUN_LOOP && code[target].op == RUN_INTLOOP_NEXT) step->op = RUN_LOOP_INT;
+            step->a = target - i; /* as a signed 32-bit distance */
+        }
+        if (step->op == RUN_FIELD_GET) i++;
+    }
+}
+
+static cy_err prepare_flow_publish(struct prepare *p, struct code_function *out)
+{
+    size_t code_bytes = p->step_count * sizeof *p->code, offset_bytes = p->step_count * sizeof *p->offsets;
+    out->code = heap_alloc(p->vm, code_bytes);
+    out->offsets = heap_alloc(p->vm, offset_bytes);
+    if (!out->code || !out->offsets) {
+        heap_free(p->vm, out->code, code_bytes);
+        heap_free(p->vm, out->offsets, offset_bytes);
+        return CY_ERR(NO_MEMORY);
+    }
+    memcpy(out->code, p->code, code_bytes);
+    memcpy(out->offsets, p->offsets, offset_bytes);
+    out->code_count = p->step_count;
+    return CY_OK;
+}
+
+cy_err prepare_function(struct instance *instance, uint32_t index, struct code_function *out)
+{
+    const struct function *source = &instance->program->functions[index];
+    struct code_function function = {
+        .slot_count = (uint32_t)source->local_count + source->stack_max,
+        .local_count = source->local_count,
+        .source = source,
+        .param_count = source->param_count,
+        .required_count = source->required_count,
+    };
+    struct prepare p = {.vm = instance->vm, .instance = instance, .source = source, .fusable_step = PREPARE_NO_STEP};
+    p.stack = mem_alloc_zeroed(source->stack_max * sizeof *p.stack);
+    p.heights = mem_alloc_zeroed(source->code_bytes * sizeof *p.heights);
+    p.steps = mem_alloc_zeroed(source->code_bytes * sizeof *p.steps);
+    if (!p.stack || !p.heights || !p.steps) p.err = CY_ERR(NO_MEMORY);
+    else {
+        prepare_flow_mark(&p);
+        prepare_flow_lower(&p);
+    }
+    if (!cy_failed(p.err)) {
+        prepare_flow_link(&p);
+        p.err = prepare_flow_publish(&p, &function);
+    }
+    if (!cy_failed(p.err)) *out = function;
+    mem_free(p.code);
+    mem_free(p.offsets);
+    mem_free(p.stack);
+    mem_free(p.heights);
+    mem_free(p.steps);
+    return p.err;
+}
+
+void prepare_free(struct vm *vm, struct code_function *function)
+{
+    heap_free(vm, function->code, function->code_count * sizeof *function->code);
+    heap_free(vm, function->offsets, function->code_count * sizeof *function->offsets);
+    *function = (struct code_function){0};
+}

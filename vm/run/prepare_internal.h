@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/prepare_internal.h: what prepare.c (instructions) and prepare_flow.c (targets, jumps) share.
+ */
+#ifndef CY_RUN_PREPARE_INTERNAL_H
+#define CY_RUN_PREPARE_INTERNAL_H
+
+#include "vm/code/opcode.h"
+#include "vm/run/code.h"
+
+#define PREPARE_NO_STEP UINT32_MAX
+
+/* What the model knows of a stack entry. All but SLOT are only noted: no step was emitted for the push. */
+enum prepare_note {
+    NOTE_SLOT,     /* in its slot */
+    NOTE_LOCAL,    /* the value of local `index`, borrowed */
+    NOTE_TAKE,     /* local `index`, to be moved */
+    NOTE_INT,      /* an int that fits 32 bits */
+    NOTE_CONSTANT, /* constant `index` */
+};
+struct prepare_entry {
+    enum prepare_note kind;
+    uint32_t index;
+};
+
+struct prepare {
+    struct vm *vm;
+    struct instance *instance;
+    const struct function *source;
+    struct run_step *code; /* grows here; the function gets a copy that fits */
+    uint32_t *offsets;
+    uint32_t step_count;
+    uint32_t step_capacity;
+    cy_err err;
+
+    struct prepare_entry *stack; /* stack_max entries */
+    uint32_t height;
+    uint32_t *heights; /* by offset: height + 1 where a jump arrives, else 0 */
+    uint32_t *steps;   /* by offset: step of a jump target */
+    bool has_handlers;
+
+    struct instruction instruction; /* the one being lowered */
+    uint32_t fusable_step;          /* the step behind which nothing was emitted and whose result is the top entry */
+};
+
+uint32_t prepare_emit(struct prepare *p, enum run_op op, uint32_t x, uint32_t a, uint32_t b, uint32_t c);
+void prepare_push(struct prepare *p, enum prepare_note kind, uint32_t index);
+void prepare_settle(struct prepare *p, uint32_t position);
+void prepare_settle_all(struct prepare *p);
+uint32_t prepare_operand(struct prepare *p, uint32_t position, uint32_t own, uint32_t *x);
+void prepare_instruction(struct prepare *p);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/vm.c: one VM: making and ending it, the ready queue, calls from the host, waking.
+ *
+ * In:   options, programs' functions, completions. Out: callbacks from vm_run.
+ * Invariant: the ready queue is first in, first out; each fiber gets one turn per vm_run.
+ */
+#include "vm/run/vm.h"
+
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+#include "vm/run/fiber.h"
+#include "vm/run/handle.h"
+#include "vm/run/list.h"
+
+#include <time.h>
+
+uint64_t vm_clock_ns(struct vm *vm)
+{
+    if (vm->options.clock_ns) return vm->options.clock_ns(vm->options.host);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void *vm_host(struct vm *vm) { return vm->options.host; }
+struct log *vm_log(struct vm *vm) { return vm->options.log; }
+bool vm_korean(struct vm *vm) { return vm->options.korean; }
+uint32_t vm_fiber_count(const struct vm *vm) { return vm->fiber_live_count; }
+
+void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)
+{
+    *counters_out = vm->counters;
+    counters_out->heap_bytes = vm->heap_bytes;
+    counters_out->heap_objects = vm->heap_objects;
+}
+
+/* -- making and ending ---------------------------------------------------------------------------------------------------------- */
+
+cy_err vm_new(const struct vm_options *options, struct vm **vm_out)
+{
+    struct vm *vm = mem_alloc_zeroed(sizeof *vm);
+    if (!vm) return CY_ERR(NO_MEMORY);
+    vm->options = *options;
+    vm->heap_bytes_max = options->memory_bytes_max ? options->memory_bytes_max : LIMIT_VM_MEMORY_BYTES;
+    static const char *const names[ERROR_FIELD_COUNT] = {"kind", "message", "data", "stack"};
+    cy_bytes fields[ERROR_FIELD_COUNT];
+    for (int i = 0; i < ERROR_FIELD_COUNT; i++) fields[i] = cy_bytes_from_text(names[i]);
+    cy_err err = record_shape_new(vm, NULL, CY_BYTES("error"), fields, ERROR_FIELD_COUNT, &vm->error_shape);
+    cy_bytes text = cy_bytes_from_text(cy_err_text(CY_ERR(NO_MEMORY), options->korean));
+    if (!cy_failed(err)) err = error_new(vm, CY_ERR(NO_MEMORY), text, value_nil(), &vm->memory_error);
+    if (cy_failed(err)) {
+        vm_free(&vm);
+        return err;
+    }
+    *vm_out = vm;
+    return CY_OK;
+}
+
+/* Ends a fiber without running any of its code. */
+static void vm_end_fiber(struct vm *vm, struct fiber *fiber)
+{
+    if (fiber->state == FIBER_WAITING && fiber->cancel) fiber->cancel(fiber->operation);
+    handle_close_all(vm, fiber);
+}
+
+static void vm_end_fibers(struct vm *vm)
+{
+    for (uint32_t i = 0; i < vm->fiber_count; i++)
+        if (vm->fibers[i]->state != FIBER_POOLED) vm_end_fiber(vm, vm->fibers[i]);
+    /* Now nothing outside points at any of them. Tasks go with their parents. */
+    for (uint32_t i = 0; i < vm->fiber_count; i++)
+        for (struct task *task = vm->fibers[i]->state == FIBER_POOLED ? NULL : vm->fibers[i]->children; task; task = task->next)
+            task->fiber = NULL;
+    for (uint32_t i = 0; i < vm->fiber_count; i++) {
+        struct fiber *fiber = vm->fibers[i];
+        if (fiber->state == FIBER_POOLED) continue;
+        task_join_children(vm, fiber);
+        fiber_recycle(vm, fiber);
+    }
+    vm->ready_first = vm->ready_last = NULL;
+    vm->ready_count = 0;
+}
+
+/* Cells may hold each other: emptying them all breaks every cycle. */
+static void vm_empty_cells(struct vm *vm)
+{
+    struct ref *ref = vm->refs;
+    if (ref) value_ref(value_object(TAG_REF, &ref->container.head));
+    while (ref) {
+        struct ref *next = ref->next;
+        if (next) value_ref(value_object(TAG_REF, &next->container.head));
+        cy_value held = ref->value;
+        ref->value = value_nil();
+        value_unref(vm, held);
+        value_unref(vm, value_object(TAG_REF, &ref->container.head));
+        ref = next;
+    }
+}
+
+void vm_free(struct vm **vm_pointer)
+{
+    struct vm *vm = *vm_pointer;
+    *vm_pointer = NULL;
+    if (!vm) return;
+    CHECK(!vm->running);
+    vm_end_fibers(vm);
+    handle_table_free(vm);
+    instance_shut_all(vm);
+    vm_empty_cells(vm);
+    while (heap_drain(vm, 1 << 20)) {
+    }
+    instance_free_all(vm);
+    fiber_table_free(vm);
+    value_unref(vm, vm->memory_error);
+    value_unref(vm, vm->raised);
+    record_shape_unref(vm, vm->error_shape);
+    while (heap_drain(vm, 1 << 20)) {
+    }
+    DCHECK(vm->heap_objects == 0); /* else the host still holds values */
+    DCHECK(vm->heap_bytes == 0);
+    mem_free(vm);
+}
+
+/* -- calls ---------------------------------------------------------------------------------------------------------------------- */
+
+cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function, const cy_value *args, uint32_t arg_count,
+                call_done done, void *context, struct fiber **fiber_out)
+{
+    struct fiber *fiber;
+    CY_TRY(fiber_new(vm, instance, &fiber));
+    cy_err err = fiber_begin(fiber, function, args, arg_count);
+    if (cy_failed(err)) {
+        fiber_recycle(vm, fiber);
+        return err;
+    }
+    for (uint32_t i = 0; i < arg_count; i++) value_unref(vm, args[i]); /* the stack holds them now */
+    fiber->done = done;
+    fiber->context = context;
+    if (fiber_out) *fiber_out = fiber;
+    fiber_make_ready(vm, fiber);
+    return CY_OK;
+}
+
+void vm_cancel(struct vm *vm, struct fiber *fiber)
+{
+    switch ((enum fiber_state)fiber->state) {
+    case FIBER_POOLED: return;
+    case FIBER_ENDING: task_cancel_children(vm, fiber); return;
+    default: break;
+    }
+    if (fiber->stop || fiber->stop_wanted) return;
+    fiber->stop_wanted = CY_ERR_STOP_CANCELLED;
+    if (fiber == vm->running) vm->budget = 0; /* it stops at its next call or back edge */
+    if (fiber->state != FIBER_WAITING) return;
+    void (*cancel)(void *operation) = fiber->cancel;
+    void *operation = fiber->operation;
+    fiber_wake(vm, fiber, RESUME_STEP, value_nil());
+    if (cancel) cancel(operation);
+}
+
+bool vm_run(struct vm *vm)
+{
+    CHECK(!vm->in_run);
+    vm->in_run = true;
+    vm->ready_told = false;
+    for (uint32_t turns = vm->ready_count; turns > 0 && vm->ready_first; turns--) {
+        struct fiber *fiber = vm->ready_first;
+        vm->ready_first = fiber->next;
+        if (!vm->ready_first) vm->ready_last = NULL;
+        vm->ready_count--;
+        fiber_turn(vm, fiber);
+    }
+    vm->in_run = false;
+    return vm->ready_first != NULL;
+}
+
+void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended)
+{
+    while (!*ended) fiber_turn(vm, fiber);
+}
+
+bool vm_idle(struct vm *vm) { return heap_drain(vm, 4096); }
+
+/* -- waking ----------------------------------------------------------------------------------------------------------------------- */
+
+static void vm_complete_with(struct vm *vm, wait_ticket ticket, enum fiber_resume resume, cy_value owned_value)
+{
+    CHECK(ticket.fiber_index < vm->fiber_count);
+    struct fiber *fiber = vm->fibers[ticket.fiber_index];
+    if (fiber->generation != ticket.generation) {
+        value_unref(vm, owned_value);
+        return;
+    }
+    CHECK(fiber->state == FIBER_WAITING && fiber != vm->running); /* else the native completed before it returned */
+    fiber_wake(vm, fiber, resume, owned_value);
+}
+
+void vm_complete(struct vm *vm, wait_ticket ticket, cy_value owned_result)
+{
+    vm_complete_with(vm, ticket, RESUME_RESULT, owned_result);
+}
+
+void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error)
+{
+    vm_complete_with(vm, ticket, RESUME_ERROR, owned_error);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/vm_internal.h: struct vm and what hangs from it. Private to vm/run.
+ *
+ * Not here: layouts of values (string.h, list.h, map_object.h, record.h), prepared code (code.h), fibers (fiber.h).
+ */
+#ifndef CY_RUN_VM_INTERNAL_H
+#define CY_RUN_VM_INTERNAL_H
+
+#include "vm/run/heap.h"
+#include "vm/run/object.h"
+#include "vm/run/record.h"
+#include "vm/run/vm.h"
+
+struct fiber;
+struct handle_slot;
+
+struct vm {
+    struct vm_options options;
+
+    /* heap.c */
+    uint64_t heap_bytes;
+    uint64_t heap_bytes_max;
+    uint64_t heap_objects;
+    struct object *dead; /* containers whose contents are still to be freed, by container.dead_next */
+    bool freeing;
+    struct ref *refs; /* all live cells */
+
+    /* errors */
+    struct record_shape *error_shape;
+    cy_value memory_error; /* made in advance: an error for when nothing can be made */
+    cy_value raised;       /* owned; set by whoever fails, taken by unwind */
+
+    /* fibers */
+    struct fiber **fibers; /* by index; NULL or pooled entries are not alive */
+    uint32_t fiber_count;  /* entries in use in `fibers` */
+    uint32_t fiber_capacity;
+    uint32_t fiber_live_count;
+    struct fiber *pool; /* ended fibers kept for the next call, by fiber.next */
+    struct fiber *ready_first;
+    struct fiber *ready_last;
+    uint32_t ready_count;
+    struct fiber *running;
+    int64_t budget; /* of the running fiber */
+    bool in_run;
+    bool ready_told; /* on_ready was called and vm_run has not run since */
+
+    /* handle.c */
+    struct handle_slot *handles;
+    uint32_t handle_count;
+    uint32_t handle_capacity;
+    uint32_t handle_free; /* index + 1 of the first free one */
+
+    struct instance *instances; /* all, by instance.next */
+    struct vm_counters counters; /* heap_* are filled when read */
+};
+
+static inline bool vm_is_korean(const struct vm *vm) { return vm->options.korean; }
+
+uint64_t vm_clock_ns(struct vm *vm);
+
+/* -- messages: one table for both languages ------------------------------------------------------------------------------ */
+enum vm_message {
+#define MESSAGE(name, korean, english) MESSAGE_##name,
+#include "vm/run/message.def"
+#undef MESSAGE
+    MESSAGE_COUNT
+};
+const char *vm_message_text(enum vm_message message, bool korean);
+
+/* -- errors ------------------------------------------------------------------------------------------------------------- */
+/* Makes the error and leaves it in vm->raised; always returns false, so that `return error_raise(...)` reads well. */
+bool error_raise(struct vm *vm, cy_err reason, enum vm_message message, ...);
+bool error_raise_data(struct vm *vm, cy_err reason, cy_value owned_data, enum vm_message message, ...);
+/* For a failed allocation or bound: the row's own text. */
+bool error_raise_plain(struct vm *vm, cy_err reason);
+/* Leaves an owned error in vm->raised. */
+bool error_raise_value(struct vm *vm, cy_value owned_error);
+/* Never fails: without memory it is the one made in advance. */
+cy_value error_make(struct vm *vm, cy_err reason, cy_bytes message, cy_value owned_data);
+
+/* Index of fields in an error record. */
+enum { ERROR_FIELD_KIND, ERROR_FIELD_MESSAGE, ERROR_FIELD_DATA, ERROR_FIELD_STACK, ERROR_FIELD_COUNT };
+
+/* -- handles ------------------------------------------------------------------------------------------------------------ */
+void handle_close_all(struct vm *vm, struct fiber *owner);
+void handle_move(struct vm *vm, cy_value handle, struct fiber *from, struct fiber *to);
+bool handle_get_field(struct vm *vm, cy_value handle, cy_bytes name, cy_value *owned_out, cy_err *err_out);
+void handle_table_free(struct vm *vm);
+
+#endif
