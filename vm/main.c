@@ -173,7 +173,7 @@ static int main_compile_to(struct main_options *options, const char *path, struc
     uint32_t error_count = 0;
     builder_init(&messages);
     cy_err err = compile_program(&compile, &program, &messages, &error_count);
-    fwrite(messages.data, 1, messages.count, stderr);
+    if (messages.count > 0) fwrite(messages.data, 1, messages.count, stderr);
     if (cy_failed(err) && messages.count == 0) main_say_error(options, path, err);
     builder_fini(&messages);
     if (cy_failed(err)) return EXIT_CODE_PROGRAM;

@@ -13,6 +13,7 @@ import http.client
 import http.server
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -34,6 +35,10 @@ BANNER = re.compile(r"^포트 (\d+) \(프록시, 서비스 (\d+)개\)$")
 EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, EXIT_BAD_TOAU, EXIT_CONFIGURATION, EXIT_CANNOT_LISTEN = 0, 1, 2, 3, 4, 5
 
 
+# What no program of ours may ever say, whichever test is running: a worker that said it is restarted, which hides it.
+CRASH = re.compile(r"CHECK failed|AddressSanitizer|LeakSanitizer|runtime error:|was ended by signal (?!9\b)")
+
+
 class Failed(AssertionError):
     pass
 
@@ -51,11 +56,21 @@ def check_in(part, whole, what="text"):
     check(part in whole, f"{what} lacks {part!r}:\n{whole}")
 
 
+ports_given = set()
+
+
 def free_port():
-    """A port that the system says is free now. Nothing reserves it; a test that loses the race fails loudly."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that is free now, for programs that must be told one. It lies below the range that outgoing connections take
+    theirs from: a test beside this one opens thousands of those."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        if port in ports_given:
+            continue
+        ports_given.add(port)
+        with socket.socket() as probe:
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
 
 
 def environment(**more):
@@ -308,6 +323,10 @@ def run_all(names):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="crownyc-test-"))
         try:
             function(folder)
+            for program in [one for one in started if isinstance(one, Program)]:
+                program.end()
+                crash = CRASH.search(program.text("err"))
+                check(not crash, f"{crash and crash.group(0)!r} in what {' '.join(program.command)} said")
             passed += 1
         except Exception as fault:  # noqa: BLE001 - whatever happened, the other tests still run
             failed += 1

@@ -97,14 +97,16 @@ def upstreams():
 def test_who_gets_what(folder):
     toau = compile_gateway(folder)
     ups = upstreams()
-    gateway = Gateway(toau, ROUTES.format(**{n: u.url for n, u in ups.items()}), folder)
-    check_equal(gateway.services, 7, "services of the banner")
     wrong = []
-    for host, path, wanted in WANTED:
-        answer = gateway.get(host, path)
-        found = answer.fields.get("x-upstream") if answer.status == 200 else None
-        if found != wanted or (wanted is None and answer.status != 404):
-            wrong.append(f"{host}{path}: {wanted} was expected, found {found} ({answer})")
+    for back_end in ("epoll", "poll"):
+        gateway = Gateway(toau, ROUTES.format(**{n: u.url for n, u in ups.items()}), folder, CROWNY_IO=back_end)
+        check_equal(gateway.services, 7, "services of the banner")
+        for host, path, wanted in WANTED:
+            answer = gateway.get(host, path)
+            found = answer.fields.get("x-upstream") if answer.status == 200 else None
+            if found != wanted or (wanted is None and answer.status != 404):
+                wrong.append(f"{back_end}: {host}{path}: {wanted} was expected, found {found} ({answer})")
+        gateway.end()
     check(not wrong, "\n".join(wrong))
 
 

@@ -10,7 +10,7 @@
 #include "vm/code/native_table.h"
 #include "vm/run/native_call.h"
 
-#define NATIVE(group, name, number, english, korean, signature, capability, flags, meaning)                            \
+#define NATIVE(group, name, number, english, korean, signature, capability, flags, meaning) \
     enum native_outcome native_##name(struct native_call *call);
 #include "vm/code/native.def"
 #undef NATIVE

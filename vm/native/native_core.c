@@ -3,7 +3,8 @@
  * vm/native/native_core.c: the prelude: printing, kinds, conversions, fail; and task.wait.
  *
  * In:   arguments already checked against native.def. Out: results or errors.
- * Invariant: one print is one line, written whole before it returns: what a program printed is never lost in a buffer.
+ * Invariant: one print is one line, written whole before it returns: what a program printed is never lost
+ *       in a buffer.
  */
 #include "vm/base/limits.h"
 #include "vm/code/arith.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* -- output ------------------------------------------------------------------------------------------------------------------- */
+/* -- output ---------------------------------------------------------------------------------------------- */
 
 static cy_err native_core_write(int descriptor, cy_bytes text)
 {
@@ -45,16 +46,20 @@ static enum native_outcome native_core_print(struct native_call *call, int descr
     builder_fini(&text);
     if (!cy_failed(err)) return NATIVE_DONE;
     char reason[128];
-    return native_fail(call, err, "%s: %s", name, cy_err_describe(err, vm_korean(call->vm), reason, sizeof reason));
+    return native_fail(call, err, "%s: %s", name,
+                       cy_err_describe(err, vm_korean(call->vm), reason, sizeof reason));
 }
 
-enum native_outcome native_print(struct native_call *call) { return native_core_print(call, STDOUT_FILENO, "print"); }
+enum native_outcome native_print(struct native_call *call)
+{
+    return native_core_print(call, STDOUT_FILENO, "print");
+}
 enum native_outcome native_print_error(struct native_call *call)
 {
     return native_core_print(call, STDERR_FILENO, "print_error");
 }
 
-/* -- kinds and conversions ------------------------------------------------------------------------------------------------------ */
+/* -- kinds and conversions ------------------------------------------------------------------------------- */
 
 static enum native_outcome native_core_return_text(struct native_call *call, cy_bytes text)
 {
@@ -78,8 +83,9 @@ enum native_outcome native_to_str(struct native_call *call)
     value_format(call->vm, call->args[0], false, &text);
     native_charge(call, text.count / 100);
     cy_err err = builder_error(&text);
-    enum native_outcome outcome = cy_failed(err) ? native_fail(call, err, "str: %s", cy_err_text(err, vm_korean(call->vm)))
-                                                 : native_core_return_text(call, builder_view(&text));
+    enum native_outcome outcome =
+        cy_failed(err) ? native_fail(call, err, "str: %s", cy_err_text(err, vm_korean(call->vm)))
+                       : native_core_return_text(call, builder_view(&text));
     builder_fini(&text);
     return outcome;
 }
@@ -89,7 +95,8 @@ static enum native_outcome native_core_no_number(struct native_call *call, const
 {
     cy_value value = call->args[0];
     if (value.tag != TAG_STR)
-        return native_fail(call, CY_ERR(TYPE), "%s: %s is not a number", native, value_kind_text(call->vm, value));
+        return native_fail(call, CY_ERR(TYPE), "%s: %s is not a number", native,
+                           value_kind_text(call->vm, value));
     cy_bytes text = cy_bytes_slice(string_bytes(value), 0, 64);
     return native_fail(call, CY_ERR(VALUE), "%s: \"%.*s\" is not a number", native, CY_BYTES_ARG(text));
 }
@@ -104,7 +111,8 @@ enum native_outcome native_to_int(struct native_call *call)
     case TAG_BOOL: return native_return(call, value_int(value.as.b));
     case TAG_FLOAT:
         err = arith_float_to_int(value.as.f, &number);
-        if (cy_failed(err)) return native_fail(call, err, "int: %g is outside the range of an int", value.as.f);
+        if (cy_failed(err))
+            return native_fail(call, err, "int: %g is outside the range of an int", value.as.f);
         return native_return(call, value_int(number));
     case TAG_STR:
         if (cy_bytes_parse_i64(string_bytes(value), &number)) return native_return(call, value_int(number));
@@ -165,7 +173,8 @@ enum native_outcome native_length(struct native_call *call)
     case TAG_MAP: return native_return(call, value_int((int64_t)map_object_count(value)));
     default: {
         uint64_t count = range_item_count(value);
-        if (count > INT64_MAX) return native_fail(call, CY_ERR(OVERFLOW), "len: the range has more ints than an int can count");
+        if (count > INT64_MAX)
+            return native_fail(call, CY_ERR(OVERFLOW), "len: the range has more ints than an int can count");
         return native_return(call, value_int((int64_t)count));
     }
     }
@@ -173,11 +182,13 @@ enum native_outcome native_length(struct native_call *call)
 
 enum native_outcome native_int_wrapping_add(struct native_call *call)
 {
-    return native_return(call, value_int((int64_t)((uint64_t)call->args[0].as.i + (uint64_t)call->args[1].as.i)));
+    return native_return(call,
+                         value_int((int64_t)((uint64_t)call->args[0].as.i + (uint64_t)call->args[1].as.i)));
 }
 enum native_outcome native_int_wrapping_mul(struct native_call *call)
 {
-    return native_return(call, value_int((int64_t)((uint64_t)call->args[0].as.i * (uint64_t)call->args[1].as.i)));
+    return native_return(call,
+                         value_int((int64_t)((uint64_t)call->args[0].as.i * (uint64_t)call->args[1].as.i)));
 }
 
 enum native_outcome native_raise(struct native_call *call)
@@ -189,7 +200,7 @@ enum native_outcome native_raise(struct native_call *call)
     return NATIVE_FAIL;
 }
 
-/* -- tasks and reports ------------------------------------------------------------------------------------------------------------ */
+/* -- tasks and reports ----------------------------------------------------------------------------------- */
 
 enum native_outcome native_task_wait(struct native_call *call) { return task_wait(call); }
 

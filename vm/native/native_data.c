@@ -2,7 +2,8 @@
  *
  * vm/native/native_data.c: modules list and map.
  *
- * In:   arguments already checked against native.def. Out: new values; an argument that nobody else holds is changed in place.
+ * In:   arguments already checked against native.def. Out: new values; an argument that nobody else holds
+ *       is changed in place.
  * Invariant: work that grows with its input charges the budget.
  */
 #include "vm/base/mem.h"
@@ -16,7 +17,7 @@ static enum native_outcome native_data_failed(struct native_call *call, cy_err e
     return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
 }
 
-/* -- list ----------------------------------------------------------------------------------------------------------------------- */
+/* -- list ------------------------------------------------------------------------------------------------ */
 
 static int64_t native_data_find(struct native_call *call)
 {
@@ -32,11 +33,14 @@ enum native_outcome native_list_contains(struct native_call *call)
 {
     return native_return(call, value_bool(native_data_find(call) >= 0));
 }
-enum native_outcome native_list_index(struct native_call *call) { return native_return(call, value_int(native_data_find(call))); }
+enum native_outcome native_list_index(struct native_call *call)
+{
+    return native_return(call, value_int(native_data_find(call)));
+}
 
 /* A list of borrowed values, each referenced. */
-static enum native_outcome native_data_return_list(struct native_call *call, const cy_value *items, size_t count, bool reverse,
-                                                   const char *native)
+static enum native_outcome native_data_return_list(struct native_call *call, const cy_value *items,
+                                                   size_t count, bool reverse, const char *native)
 {
     cy_value list;
     cy_err err = list_new(call->vm, 0, &list);
@@ -86,7 +90,8 @@ static cy_value *native_data_merge_sort(cy_value *items, size_t count)
             size_t left = begin, middle = cy_min_size(begin + width, count), right = middle;
             size_t end = cy_min_size(begin + 2 * width, count);
             for (size_t out = begin; out < end; out++) {
-                bool take_right = right < end && (left == middle || native_data_is_before(from[right], from[left]));
+                bool take_right =
+                    right < end && (left == middle || native_data_is_before(from[right], from[left]));
                 to[out] = take_right ? from[right++] : from[left++];
             }
         }
@@ -103,7 +108,8 @@ static bool native_data_sortable(struct native_call *call, cy_value first, cy_va
     bool fits = numbers ? item.tag == TAG_INT || item.tag == TAG_FLOAT : item.tag == TAG_STR;
     if (fits && (item.tag != TAG_FLOAT || item.as.f == item.as.f)) return true;
     const char *kind = fits ? "NaN" : value_kind_text(call->vm, item);
-    native_fail(call, CY_ERR(TYPE), "list.sort: item %zu is %s; all items must be numbers, or all str", index, kind);
+    native_fail(call, CY_ERR(TYPE), "list.sort: item %zu is %s; all items must be numbers, or all str", index,
+                kind);
     return false;
 }
 
@@ -111,7 +117,8 @@ enum native_outcome native_list_sort(struct native_call *call)
 {
     size_t count = list_count(call->args[0]);
     for (size_t i = 0; i < count; i++)
-        if (!native_data_sortable(call, list_get(call->args[0], 0), list_get(call->args[0], i), i)) return NATIVE_FAIL;
+        if (!native_data_sortable(call, list_get(call->args[0], 0), list_get(call->args[0], i), i))
+            return NATIVE_FAIL;
     cy_value *items = native_data_items(call->args[0], count);
     if (!items) return native_data_failed(call, CY_ERR(NO_MEMORY), "list.sort");
     uint64_t levels = 1;
@@ -123,7 +130,7 @@ enum native_outcome native_list_sort(struct native_call *call)
     return outcome;
 }
 
-/* -- map ------------------------------------------------------------------------------------------------------------------------ */
+/* -- map ------------------------------------------------------------------------------------------------- */
 
 static enum native_outcome native_data_parts(struct native_call *call, bool keys, const char *native)
 {
@@ -139,8 +146,14 @@ static enum native_outcome native_data_parts(struct native_call *call, bool keys
     return native_data_failed(call, err, native);
 }
 
-enum native_outcome native_map_keys(struct native_call *call) { return native_data_parts(call, true, "map.keys"); }
-enum native_outcome native_map_values(struct native_call *call) { return native_data_parts(call, false, "map.values"); }
+enum native_outcome native_map_keys(struct native_call *call)
+{
+    return native_data_parts(call, true, "map.keys");
+}
+enum native_outcome native_map_values(struct native_call *call)
+{
+    return native_data_parts(call, false, "map.values");
+}
 
 enum native_outcome native_map_has(struct native_call *call)
 {

@@ -7,7 +7,8 @@
 #define NATIVE_TABLE_CORE_CORE(name) [NATIVE_##name] = native_##name,
 #define NATIVE_TABLE_CORE_FULL(name)
 const native_body native_table_core[NATIVE_NUMBER_END] = {
-#define NATIVE(group, name, number, english, korean, signature, capability, flags, meaning) NATIVE_TABLE_CORE_##group(name)
+#define NATIVE(group, name, number, english, korean, signature, capability, flags, meaning) \
+    NATIVE_TABLE_CORE_##group(name)
 #include "vm/code/native.def"
 #undef NATIVE
 };

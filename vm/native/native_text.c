@@ -14,7 +14,10 @@
 
 enum { NATIVE_TEXT_BYTES_PER_STEP = 100 };
 
-static cy_bytes native_text_arg(const struct native_call *call, uint32_t index) { return string_bytes(call->args[index]); }
+static cy_bytes native_text_arg(const struct native_call *call, uint32_t index)
+{
+    return string_bytes(call->args[index]);
+}
 
 static void native_text_charge(struct native_call *call, size_t bytes)
 {
@@ -42,7 +45,7 @@ static size_t native_text_index(cy_bytes text, cy_bytes part, size_t from)
     return found ? (size_t)(found - text.data) : SIZE_MAX;
 }
 
-/* -- looking ------------------------------------------------------------------------------------------------------------------ */
+/* -- looking --------------------------------------------------------------------------------------------- */
 
 enum native_outcome native_text_graphemes(struct native_call *call)
 {
@@ -60,7 +63,8 @@ enum native_outcome native_text_contains(struct native_call *call)
 
 enum native_outcome native_text_starts(struct native_call *call)
 {
-    return native_return(call, value_bool(cy_bytes_start_with(native_text_arg(call, 0), native_text_arg(call, 1))));
+    return native_return(call,
+                         value_bool(cy_bytes_start_with(native_text_arg(call, 0), native_text_arg(call, 1))));
 }
 
 enum native_outcome native_text_ends(struct native_call *call)
@@ -75,7 +79,8 @@ enum native_outcome native_text_find(struct native_call *call)
     cy_bytes text = native_text_arg(call, 0);
     int64_t from = native_has_arg(call, 2) ? call->args[2].as.i : 0;
     if (from < 0 || (uint64_t)from > text.count)
-        return native_fail(call, CY_ERR(INDEX), "text.find: from %lld is outside 0..%zu", (long long)from, text.count);
+        return native_fail(call, CY_ERR(INDEX), "text.find: from %lld is outside 0..%zu", (long long)from,
+                           text.count);
     native_text_charge(call, text.count);
     size_t index = native_text_index(text, native_text_arg(call, 1), (size_t)from);
     return native_return(call, value_int(index == SIZE_MAX ? -1 : (int64_t)index));
@@ -112,7 +117,7 @@ enum native_outcome native_text_nearest(struct native_call *call)
     return native_return(call, value_ref(best));
 }
 
-/* -- taking apart and joining ---------------------------------------------------------------------------------------------------- */
+/* -- taking apart and joining ---------------------------------------------------------------------------- */
 
 enum native_outcome native_text_split(struct native_call *call)
 {
@@ -146,7 +151,8 @@ enum native_outcome native_text_join(struct native_call *call)
         if (part.tag != TAG_STR)
             return native_fail(call, CY_ERR(TYPE), "text.join: item %zu must be str, not %s", i,
                                value_kind_text(call->vm, part));
-        bytes += string_bytes(part).count + (i > 0 ? separator.count : 0); /* below 2^28 items of 2^30 bytes: fits */
+        bytes += string_bytes(part).count +
+                 (i > 0 ? separator.count : 0); /* below 2^28 items of 2^30 bytes: fits */
     }
     native_text_charge(call, bytes);
     cy_value joined;
@@ -155,7 +161,8 @@ enum native_outcome native_text_join(struct native_call *call)
     if (cy_failed(err)) return native_text_failed(call, err, "text.join");
     for (size_t i = 0; i < count; i++) {
         cy_bytes part = string_bytes(list_get(parts, i));
-        if (i > 0 && separator.count) to = (uint8_t *)memcpy(to, separator.data, separator.count) + separator.count;
+        if (i > 0 && separator.count)
+            to = (uint8_t *)memcpy(to, separator.data, separator.count) + separator.count;
         if (part.count) to = (uint8_t *)memcpy(to, part.data, part.count) + part.count;
     }
     return native_return(call, joined);
@@ -176,7 +183,10 @@ enum native_outcome native_text_lower(struct native_call *call)
     return native_return(call, lower);
 }
 
-static bool native_text_is_space(uint8_t byte) { return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n'; }
+static bool native_text_is_space(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
 
 enum native_outcome native_text_trim(struct native_call *call)
 {
@@ -204,8 +214,9 @@ enum native_outcome native_text_replace(struct native_call *call)
     }
     native_text_charge(call, text.count + out.count);
     cy_err err = builder_error(&out);
-    enum native_outcome outcome = cy_failed(err) ? native_text_failed(call, err, "text.replace")
-                                                 : native_text_return(call, builder_view(&out), "text.replace");
+    enum native_outcome outcome = cy_failed(err)
+                                      ? native_text_failed(call, err, "text.replace")
+                                      : native_text_return(call, builder_view(&out), "text.replace");
     builder_fini(&out);
     return outcome;
 }
@@ -215,11 +226,14 @@ enum native_outcome native_text_repeat(struct native_call *call)
     cy_bytes text = native_text_arg(call, 0);
     int64_t times = call->args[1].as.i;
     size_t bytes;
-    if (times < 0) return native_fail(call, CY_ERR(VALUE), "text.repeat: times must be 0 or more, not %lld", (long long)times);
+    if (times < 0)
+        return native_fail(call, CY_ERR(VALUE), "text.repeat: times must be 0 or more, not %lld",
+                           (long long)times);
     cy_value repeated;
     uint8_t *to;
-    cy_err err = cy_mul_overflows(text.count, (size_t)times, &bytes) ? CY_ERR(TOO_LARGE)
-                                                                     : string_new_blank(call->vm, bytes, &repeated, &to);
+    cy_err err = cy_mul_overflows(text.count, (size_t)times, &bytes)
+                     ? CY_ERR(TOO_LARGE)
+                     : string_new_blank(call->vm, bytes, &repeated, &to);
     if (cy_failed(err)) return native_text_failed(call, err, "text.repeat");
     if (text.count)
         for (int64_t i = 0; i < times; i++) to = (uint8_t *)memcpy(to, text.data, text.count) + text.count;

@@ -82,7 +82,9 @@ static cy_err runtime_load(struct runtime *runtime, cy_bytes bytes, struct loade
         struct builder text;
         builder_init(&text);
         code_failure_describe(&failure, runtime->options->korean, &text);
-        fprintf(stderr, "%s: %.*s\n", runtime->options->program_name, CY_BYTES_ARG(builder_view(&text)));
+        const char *path = runtime->options->program_path;
+        fprintf(stderr, "%s: %s%s%.*s\n", runtime->options->program_name, path ? path : "", path ? ": " : "",
+                CY_BYTES_ARG(builder_view(&text)));
         builder_fini(&text);
         return err;
     }
@@ -150,7 +152,7 @@ static void runtime_configure_skipped(struct timer *timer)
     configuring->done(configuring, value_nil());
 }
 
-/* {files: {name: {path, text}}, input: what main gave} */
+/* {files: {name: {path, text}}, input: what main gave, checking: whether this is the master's checker} */
 static cy_err runtime_configure_input(struct runtime *runtime, const struct generation *generation, cy_value *input_out)
 {
     struct vm *vm = runtime->vm;
@@ -179,6 +181,7 @@ static cy_err runtime_configure_input(struct runtime *runtime, const struct gene
     }
     err = map_set_text(vm, &input, CY_BYTES("files"), files);
     if (!cy_failed(err)) err = map_set_text(vm, &input, CY_BYTES("input"), value_ref(runtime->input));
+    if (!cy_failed(err)) err = map_set_text(vm, &input, CY_BYTES("checking"), value_bool(runtime->checking != NULL));
     if (cy_failed(err)) {
         value_unref(vm, input);
         return err;
@@ -396,6 +399,15 @@ static cy_err runtime_open(struct runtime *runtime)
     return vm_new(&options, &runtime->vm);
 }
 
+/* What was closed completes in later turns; the loop must have nothing outstanding when it goes. No bytecode runs. */
+static void runtime_flush(struct runtime *runtime)
+{
+    if (!runtime->loop) return;
+    loop_set_hook(runtime->loop, NULL, NULL);
+    cy_err err = loop_flush(runtime->loop);
+    if (cy_failed(err)) log_write(&runtime->log, LOG_ERROR, "event loop: %s", cy_err_text(err, false));
+}
+
 static void runtime_close(struct runtime *runtime)
 {
     if (runtime->vm) {
@@ -405,6 +417,7 @@ static void runtime_close(struct runtime *runtime)
         vm_free(&runtime->vm);
         serve_free_calls(runtime);
     }
+    runtime_flush(runtime);
     for (uint32_t i = 0; i < runtime->literal_upstreams.count; i++) {
         struct upstream *upstream = runtime->literal_upstreams.entries[i].value.pointer;
         upstream_unref(&upstream);
@@ -412,6 +425,7 @@ static void runtime_close(struct runtime *runtime)
     map_fini(&runtime->literal_upstreams);
     if (runtime->client) http_client_free(&runtime->client);
     if (runtime->dns) dns_free(&runtime->dns);
+    runtime_flush(runtime);
     if (runtime->loop) loop_free(&runtime->loop);
     if (runtime->link) worker_link_free(&runtime->link);
     runtime_free_programs(runtime);

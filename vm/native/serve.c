@@ -159,10 +159,12 @@ static bool serve_listen(struct runtime *runtime)
                                    : serve_listen_alone(serving->listen[i], &descriptor);
         if (!cy_failed(err)) err = http_server_listen(runtime->server, descriptor);
         if (!cy_failed(err)) continue;
+        serve_give_up(runtime, EXIT_CODE_CANNOT_LISTEN);
+        /* Every worker meets a port in use; one says so. */
+        if (cy_is(err, CY_ERR_ADDRESS_IN_USE) && runtime->link && runtime->worker_index > 0) return false;
         char why[128];
         fprintf(stderr, runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n" : "%s: cannot listen on %s: %s\n",
                 runtime->options->program_name, serving->listen[i], cy_err_describe(err, runtime->options->korean, why, sizeof why));
-        serve_give_up(runtime, EXIT_CODE_CANNOT_LISTEN);
         return false;
     }
     return true;

@@ -14,8 +14,14 @@
 
 #define ADDRESS_TEXT_BYTES 64 /* the longest is "[8 groups of 4]%scope", INET6_ADDRSTRLEN is 46 */
 
-static struct sockaddr_in *address_v4(struct address *address) { return (struct sockaddr_in *)&address->storage; }
-static struct sockaddr_in6 *address_v6(struct address *address) { return (struct sockaddr_in6 *)&address->storage; }
+static struct sockaddr_in *address_v4(struct address *address)
+{
+    return (struct sockaddr_in *)&address->storage;
+}
+static struct sockaddr_in6 *address_v6(struct address *address)
+{
+    return (struct sockaddr_in6 *)&address->storage;
+}
 
 cy_err address_from_ip(cy_bytes ip, uint16_t port, struct address *address_out)
 {
@@ -102,8 +108,10 @@ void address_format(const struct address *address, bool with_port, struct builde
 uint16_t address_port(const struct address *address)
 {
     if (address->bytes == 0) return 0;
-    if (address->storage.ss_family == AF_INET) return ntohs(((const struct sockaddr_in *)&address->storage)->sin_port);
-    if (address->storage.ss_family == AF_INET6) return ntohs(((const struct sockaddr_in6 *)&address->storage)->sin6_port);
+    if (address->storage.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&address->storage)->sin_port);
+    if (address->storage.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&address->storage)->sin6_port);
     return 0;
 }
 
@@ -123,7 +131,8 @@ bool address_equal(const struct address *a, const struct address *b)
     if (a->storage.ss_family == AF_INET6) {
         const struct sockaddr_in6 *x = (const struct sockaddr_in6 *)&a->storage;
         const struct sockaddr_in6 *y = (const struct sockaddr_in6 *)&b->storage;
-        return memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr) == 0 && x->sin6_scope_id == y->sin6_scope_id;
+        return memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr) == 0 &&
+               x->sin6_scope_id == y->sin6_scope_id;
     }
     return a->bytes == b->bytes && memcmp(&a->storage, &b->storage, a->bytes) == 0;
 }

@@ -61,7 +61,8 @@ void buffer_pool_free(struct buffer_pool **pool)
 static struct buffer *buffer_new(struct buffer_pool *pool, size_t capacity_bytes)
 {
     size_t bytes;
-    if (capacity_bytes > UINT32_MAX || cy_add_overflows(sizeof(struct buffer), capacity_bytes, &bytes)) return NULL;
+    if (capacity_bytes > UINT32_MAX || cy_add_overflows(sizeof(struct buffer), capacity_bytes, &bytes))
+        return NULL;
     struct buffer *buffer = mem_alloc(bytes);
     if (!buffer) return NULL;
     buffer->pool = pool;

@@ -111,7 +111,8 @@ static void dns_on_answer_timer(struct timer *timer)
         struct dns_query *query = dns_take_done(dns);
         query->done(query); /* may cancel or resolve others */
     }
-    if (dns->done_first && !timer_is_set(&dns->answer_timer)) loop_timer_set(dns->loop, &dns->answer_timer, 0);
+    if (dns->done_first && !timer_is_set(&dns->answer_timer))
+        loop_timer_set(dns->loop, &dns->answer_timer, 0);
 }
 
 /* -- c-ares ---------------------------------------------------------------------------------------------------------------- */
@@ -123,7 +124,8 @@ static void dns_update_timer(struct dns *dns)
         loop_timer_clear(dns->loop, &dns->retry_timer);
         return;
     }
-    loop_timer_set(dns->loop, &dns->retry_timer, (uint64_t)left.tv_sec * 1000 + (uint64_t)left.tv_usec / 1000 + 1);
+    loop_timer_set(dns->loop, &dns->retry_timer,
+                   (uint64_t)left.tv_sec * 1000 + (uint64_t)left.tv_usec / 1000 + 1);
 }
 
 static void dns_on_retry_timer(struct timer *timer)
@@ -155,7 +157,8 @@ static void dns_watch_close(struct dns_watch *watch)
 
 static void dns_on_ready(struct loop_op *op)
 {
-    struct dns_watch *watch = CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct dns_watch, ready);
+    struct dns_watch *watch =
+        CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct dns_watch, ready);
     watch->armed = false;
     if (watch->closed) {
         mem_free(watch);
@@ -234,7 +237,8 @@ static cy_err dns_start(struct dns *dns)
     struct ares_options options = {.timeout = LIMIT_DNS_TIMEOUT_MS, .tries = LIMIT_DNS_TRIES};
     options.sock_state_cb = dns_on_socket_state;
     options.sock_state_cb_data = dns;
-    status = ares_init_options(&dns->channel, &options, ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
+    status = ares_init_options(&dns->channel, &options,
+                               ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
     if (status != ARES_SUCCESS) return dns_error_of(status);
     dns->channel_started = true;
     if (dns->servers && ares_set_servers_ports_csv(dns->channel, dns->servers) != ARES_SUCCESS)
@@ -247,7 +251,8 @@ static cy_err dns_start(struct dns *dns)
 static struct dns_entry *dns_find(struct dns *dns, const char *name, size_t name_bytes, uint64_t hash)
 {
     for (struct dns_entry *entry = dns->buckets[hash % DNS_BUCKETS]; entry; entry = entry->next)
-        if (entry->hash == hash && entry->name_bytes == name_bytes && memcmp(entry->name, name, name_bytes) == 0)
+        if (entry->hash == hash && entry->name_bytes == name_bytes &&
+            memcmp(entry->name, name, name_bytes) == 0)
             return entry;
     return NULL;
 }
@@ -298,7 +303,8 @@ static void dns_store(struct dns_entry *entry, const struct ares_addrinfo *answe
 {
     uint32_t count = 0;
     int64_t ttl_ms = LIMIT_DNS_TTL_CEILING_MS;
-    for (const struct ares_addrinfo_node *node = answer->nodes; node && count < DNS_ADDRESSES_MAX; node = node->ai_next) {
+    for (const struct ares_addrinfo_node *node = answer->nodes; node && count < DNS_ADDRESSES_MAX;
+         node = node->ai_next) {
         if (node->ai_family != AF_INET && node->ai_family != AF_INET6) continue;
         if ((size_t)node->ai_addrlen > sizeof entry->addresses[0].storage) continue;
         struct address *address = &entry->addresses[count++];
@@ -375,7 +381,8 @@ void dns_free(struct dns **dns_pointer)
     if (!dns) return;
     *dns_pointer = NULL;
     dns->freeing = true;
-    if (dns->channel_started) ares_destroy(dns->channel); /* calls back for every look-up and closes every socket */
+    if (dns->channel_started)
+        ares_destroy(dns->channel); /* calls back for every look-up and closes every socket */
     dns->channel_started = false;
     if (dns->library_started) ares_library_cleanup();
     CHECK(!dns->watches);
@@ -436,7 +443,8 @@ void dns_resolve(struct dns *dns, cy_bytes host, struct dns_query *query)
     if (entry->looking_up) return;
     entry->looking_up = true;
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    ares_getaddrinfo(dns->channel, entry->name, NULL, &hints, dns_on_result, entry); /* may call back at once */
+    ares_getaddrinfo(dns->channel, entry->name, NULL, &hints, dns_on_result,
+                     entry); /* may call back at once */
     dns_update_timer(dns);
 }
 

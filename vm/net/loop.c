@@ -85,6 +85,16 @@ void loop_free(struct loop **loop_pointer)
     mem_free(loop);
 }
 
+cy_err loop_flush(struct loop *loop)
+{
+    CHECK(!loop->hook);
+    do {
+        loop_wake(loop);
+        CY_TRY(loop_turn(loop));
+    } while (loop->complete_first);
+    return CY_OK;
+}
+
 const char *loop_backend_name(const struct loop *loop) { return loop->backend->name; }
 uint64_t loop_now_ms(const struct loop *loop) { return loop->now_ms; }
 uint64_t loop_now_ns(const struct loop *loop) { return loop->backend->clock_ns(loop->state); }

@@ -41,6 +41,9 @@ CY_NODISCARD cy_err loop_turn(struct loop *loop);
 /* Turns until loop_stop. */
 CY_NODISCARD cy_err loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
+/* Turns without waiting until every completion that is due has been delivered, those that deliveries cause included. For
+ * the end of a process: after closing, before freeing. No hook may be set. */
+CY_NODISCARD cy_err loop_flush(struct loop *loop);
 /* Called at the end of every turn; true asks for the next turn without waiting. vm_run hangs here. */
 void loop_set_hook(struct loop *loop, bool (*hook)(void *context), void *context);
 /* Makes the current or next wait end at once. Callable from signal handlers and other threads. */

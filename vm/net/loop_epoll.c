@@ -28,7 +28,8 @@ struct loop_epoll {
     struct epoll_event events[LOOP_EPOLL_EVENTS];
 };
 
-static cy_err loop_epoll_control(struct loop_epoll *self, int action, int descriptor, uint32_t events, uint64_t mark)
+static cy_err loop_epoll_control(struct loop_epoll *self, int action, int descriptor, uint32_t events,
+                                 uint64_t mark)
 {
     struct epoll_event event = {.events = events, .data.u64 = mark};
     self->loop->counters.controls++;
@@ -58,7 +59,8 @@ static cy_err loop_epoll_open(struct loop *loop, void *context, void **state_out
     self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cy_err err = self->epoll < 0 || self->wake < 0 ? cy_err_from_errno(errno) : CY_OK;
     /* Edge-triggered, so that the counter need not be read: each write is an edge. */
-    if (!cy_failed(err)) err = loop_epoll_control(self, EPOLL_CTL_ADD, self->wake, EPOLLIN | EPOLLET, LOOP_EPOLL_WAKE);
+    if (!cy_failed(err))
+        err = loop_epoll_control(self, EPOLL_CTL_ADD, self->wake, EPOLLIN | EPOLLET, LOOP_EPOLL_WAKE);
     if (cy_failed(err)) {
         loop_epoll_close(self);
         return err;
@@ -74,9 +76,11 @@ static cy_err loop_epoll_watch(void *state, struct loop_socket *socket)
     cy_err err;
     if (socket->accept) {
         /* Exclusive: when workers share one listening socket a connection wakes one of them. Old kernels refuse it. */
-        err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, EPOLLIN | EPOLLEXCLUSIVE, loop_epoll_mark(socket));
+        err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, EPOLLIN | EPOLLEXCLUSIVE,
+                                 loop_epoll_mark(socket));
         if (cy_failed(err) && err.detail == EINVAL)
-            err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, EPOLLIN, loop_epoll_mark(socket));
+            err =
+                loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, EPOLLIN, loop_epoll_mark(socket));
     } else {
         uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
         err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, events, loop_epoll_mark(socket));
@@ -101,7 +105,8 @@ static void loop_epoll_unwatch(void *state, struct loop_socket *socket, bool clo
 {
     if (closing && socket->owned) return; /* close does it */
     cy_err err = loop_epoll_control(state, EPOLL_CTL_DEL, socket->descriptor, 0, 0);
-    (void)err; /* the owner of a watched descriptor may have closed it already: then nothing is left to remove */
+    (void)
+        err; /* the owner of a watched descriptor may have closed it already: then nothing is left to remove */
     socket->registered = false;
 }
 

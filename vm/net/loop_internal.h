@@ -33,8 +33,8 @@ struct loop_listener;
 struct loop_socket {
     struct loop *loop;
     int descriptor;
-    uint32_t index;      /* in loop->slots, for events of back ends */
-    uint32_t generation; /* moves on at close: an event of an earlier life is recognised */
+    uint32_t index;             /* in loop->slots, for events of back ends */
+    uint32_t generation;        /* moves on at close: an event of an earlier life is recognised */
     uint32_t undelivered_count; /* completed operations that wait for delivery */
     uint32_t backend_index;     /* for the back end */
     bool open;
@@ -67,13 +67,15 @@ struct loop_backend {
     cy_err (*adopt)(void *state, int descriptor);
     /* Reports events through loop_on_event. -1: no time limit. */
     cy_err (*wait)(void *state, int timeout_ms);
-    void (*wake)(void *state); /* from signal handlers and other threads too */
+    void (*wake)(void *state);                                /* from signal handlers and other threads too */
     cy_err (*watch)(void *state, struct loop_socket *socket); /* sets registered */
-    cy_err (*arm)(void *state, struct loop_socket *socket);   /* a descriptor of others: one event for socket->ready */
+    cy_err (*arm)(void *state,
+                  struct loop_socket *socket); /* a descriptor of others: one event for socket->ready */
     void (*unwatch)(void *state, struct loop_socket *socket, bool closing);
     ssize_t (*receive)(void *state, struct loop_socket *socket, void *room, size_t bytes);
     ssize_t (*peek)(void *state, struct loop_socket *socket);
-    ssize_t (*send)(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count, bool more);
+    ssize_t (*send)(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count,
+                    bool more);
     int (*accept)(void *state, struct loop_socket *listener, struct address *peer_out); /* a descriptor */
     /* The descriptor, connecting or connected: either way an event tells. */
     int (*connect)(void *state, const struct address *to);
@@ -91,9 +93,9 @@ struct loop_counters {
     uint64_t waits;          /* waits of the back end */
     uint64_t controls;       /* registrations and changes to them */
     uint64_t peeks;
-    uint64_t accepts;        /* accept calls */
-    uint64_t accepts_empty;  /* ... that found nothing */
-    uint64_t accept_pauses;  /* times accepting stopped because descriptors or memory ran out */
+    uint64_t accepts;       /* accept calls */
+    uint64_t accepts_empty; /* ... that found nothing */
+    uint64_t accept_pauses; /* times accepting stopped because descriptors or memory ran out */
 };
 
 #define LOOP_BLOCK_BYTES 128
@@ -145,17 +147,18 @@ int64_t loop_system_wall_ms(void *state);
 cy_err loop_system_adopt(void *state, int descriptor);
 ssize_t loop_system_receive(void *state, struct loop_socket *socket, void *room, size_t bytes);
 ssize_t loop_system_peek(void *state, struct loop_socket *socket);
-ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count, bool more);
+ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count,
+                         bool more);
 int loop_system_accept(void *state, struct loop_socket *listener, struct address *peer_out);
 int loop_system_connect(void *state, const struct address *to);
 int loop_system_connect_result(void *state, struct loop_socket *socket);
 int loop_system_shutdown_send(void *state, struct loop_socket *socket);
 void loop_system_close_descriptor(void *state, struct loop_socket *socket);
-#define LOOP_SYSTEM_CALLS                                                                                              \
-    .adopt = loop_system_adopt, .clock_ns = loop_system_clock_ns, .wall_ms = loop_system_wall_ms,                      \
-    .receive = loop_system_receive,                                                                                    \
-    .peek = loop_system_peek, .send = loop_system_send, .accept = loop_system_accept, .connect = loop_system_connect,  \
-    .connect_result = loop_system_connect_result, .shutdown_send = loop_system_shutdown_send,                          \
+#define LOOP_SYSTEM_CALLS                                                                         \
+    .adopt = loop_system_adopt, .clock_ns = loop_system_clock_ns, .wall_ms = loop_system_wall_ms, \
+    .receive = loop_system_receive, .peek = loop_system_peek, .send = loop_system_send,           \
+    .accept = loop_system_accept, .connect = loop_system_connect,                                 \
+    .connect_result = loop_system_connect_result, .shutdown_send = loop_system_shutdown_send,     \
     .close_descriptor = loop_system_close_descriptor
 
 /* Non-blocking and close-on-exec. */

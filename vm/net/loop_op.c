@@ -83,7 +83,8 @@ static cy_err loop_socket_new(struct loop *loop, int descriptor, bool owned, str
     struct loop_socket *socket = loop_socket_take(loop);
     if (!socket) return CY_ERR(NO_MEMORY);
     uint32_t index = socket->index, generation = socket->generation;
-    *socket = (struct loop_socket){.loop = loop, .descriptor = descriptor, .index = index, .generation = generation};
+    *socket = (struct loop_socket){
+        .loop = loop, .descriptor = descriptor, .index = index, .generation = generation};
     socket->open = true;
     socket->owned = owned;
     socket->readable = socket->writable = true; /* nothing is known yet, and trying costs less than asking */
@@ -418,19 +419,23 @@ static void loop_accept_deliver(struct loop *loop, struct loop_socket *socket, s
             socket->listener->batch_count = batch_count > 1 ? batch_count / 2 : 1;
             return;
         }
-        if (descriptor == -EMFILE || descriptor == -ENFILE || descriptor == -ENOBUFS || descriptor == -ENOMEM) {
+        if (descriptor == -EMFILE || descriptor == -ENFILE || descriptor == -ENOBUFS ||
+            descriptor == -ENOMEM) {
             loop_accept_pause(socket);
             return;
         }
-        if (descriptor == -EBADF || descriptor == -EINVAL || descriptor == -ENOTSOCK || descriptor == -EOPNOTSUPP) {
+        if (descriptor == -EBADF || descriptor == -EINVAL || descriptor == -ENOTSOCK ||
+            descriptor == -EOPNOTSUPP) {
             loop_op_complete(loop, &accept->op, cy_err_from_errno(-descriptor)); /* no listener any more */
             return;
         }
-        if (descriptor < 0) continue; /* that connection is gone (accept(2) lists many ways); the next may be fine */
+        if (descriptor < 0)
+            continue; /* that connection is gone (accept(2) lists many ways); the next may be fine */
         accept->descriptor = descriptor;
         accept->op.err = CY_OK;
         accept->op.done(&accept->op);
-        if (socket->generation != generation) return; /* closed by `done`; its last completion is on its way */
+        if (socket->generation != generation)
+            return; /* closed by `done`; its last completion is on its way */
     }
     if (batch_count < LIMIT_ACCEPT_BATCH) socket->listener->batch_count++;
 }
@@ -447,7 +452,8 @@ void loop_accept(struct loop_socket *socket, struct loop_accept *accept)
         loop_op_complete(socket->loop, &accept->op, CY_ERR(NO_MEMORY));
         return;
     }
-    *socket->listener = (struct loop_listener){.socket = socket, .pause.fire = loop_accept_resume, .batch_count = 1};
+    *socket->listener =
+        (struct loop_listener){.socket = socket, .pause.fire = loop_accept_resume, .batch_count = 1};
     loop_socket_wait(socket, &accept->op);
 }
 

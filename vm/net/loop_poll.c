@@ -96,7 +96,8 @@ static cy_err loop_poll_watch(void *state, struct loop_socket *socket)
 {
     struct loop_poll *self = state;
     DCHECK(!socket->registered);
-    if (self->watched_count + 1 >= self->capacity) CY_TRY(loop_poll_grow(self)); /* one entry more for the wake pipe */
+    if (self->watched_count + 1 >= self->capacity)
+        CY_TRY(loop_poll_grow(self)); /* one entry more for the wake pipe */
     socket->backend_index = self->watched_count;
     self->watched[self->watched_count++] = socket;
     socket->registered = true;
@@ -171,7 +172,8 @@ static cy_err loop_poll_wait(void *state, int timeout_ms)
     if (self->entries[wake_index].revents) loop_poll_empty_pipe(self);
     for (nfds_t i = 0; i < wake_index; i++) {
         if (self->entries[i].revents == 0) continue;
-        struct loop_socket *socket = loop_socket_at(self->loop, self->marks[i].index, self->marks[i].generation);
+        struct loop_socket *socket =
+            loop_socket_at(self->loop, self->marks[i].index, self->marks[i].generation);
         if (socket) loop_on_event(socket, loop_poll_translate(self->entries[i].revents));
     }
     return CY_OK;

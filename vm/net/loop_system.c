@@ -42,7 +42,8 @@ cy_err loop_system_prepare(int descriptor)
 {
     int flags = fcntl(descriptor, F_GETFL);
     if (flags < 0) return cy_err_from_errno(errno);
-    if (!(flags & O_NONBLOCK) && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0) return cy_err_from_errno(errno);
+    if (!(flags & O_NONBLOCK) && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0)
+        return cy_err_from_errno(errno);
     if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return cy_err_from_errno(errno);
     return CY_OK;
 }
@@ -56,7 +57,8 @@ cy_err loop_system_adopt(void *state, int descriptor)
 static void loop_system_set(int descriptor, int level, int option)
 {
     int one = 1;
-    setsockopt(descriptor, level, option, &one, sizeof one); /* what a socket does not have it does not need */
+    setsockopt(descriptor, level, option, &one,
+               sizeof one); /* what a socket does not have it does not need */
 }
 
 /* A new non-blocking, close-on-exec stream socket, or -errno. */
@@ -100,7 +102,8 @@ ssize_t loop_system_peek(void *state, struct loop_socket *socket)
     }
 }
 
-ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count, bool more)
+ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count,
+                         bool more)
 {
     (void)state;
     int flags = LOOP_SYSTEM_NOSIGNAL | (more ? LOOP_SYSTEM_MORE : 0);
@@ -177,7 +180,9 @@ void loop_system_close_descriptor(void *state, struct loop_socket *socket)
         struct linger linger = {.l_onoff = 1, .l_linger = 0};
         setsockopt(socket->descriptor, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     }
-    close(socket->descriptor); /* EINTR still closes on the systems we know; a second close could hit a stranger */
+    close(
+        socket
+            ->descriptor); /* EINTR still closes on the systems we know; a second close could hit a stranger */
 }
 
 /* -- listening ------------------------------------------------------------------------------------------------------------ */
@@ -188,14 +193,16 @@ static cy_err loop_system_bind(int descriptor, const struct address *address, bo
     loop_system_set(descriptor, SOL_SOCKET, SO_REUSEADDR);
 #ifdef SO_REUSEPORT
     int one = 1;
-    if (share && setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) return cy_err_from_errno(errno);
+    if (share && setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0)
+        return cy_err_from_errno(errno);
 #else
     if (share) return CY_ERR(UNSUPPORTED);
 #endif
     int only_v6 = 0; /* "[::]:80" and ":80" mean both families */
     if (address->storage.ss_family == AF_INET6)
         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6);
-    if (bind(descriptor, (const struct sockaddr *)&address->storage, address->bytes) != 0) return cy_err_from_errno(errno);
+    if (bind(descriptor, (const struct sockaddr *)&address->storage, address->bytes) != 0)
+        return cy_err_from_errno(errno);
     return CY_OK;
 }
 
@@ -222,12 +229,14 @@ static cy_err loop_system_listen(const struct address *address, bool share, int 
     return CY_OK;
 }
 
-static cy_err loop_system_listen_any(const struct address *address, bool share, int backlog, int *descriptor_out)
+static cy_err loop_system_listen_any(const struct address *address, bool share, int backlog,
+                                     int *descriptor_out)
 {
     cy_err err = loop_system_listen(address, share, backlog, descriptor_out);
     bool no_v6 = cy_is(err, CY_ERR_BAD_ADDRESS) || (cy_is(err, CY_ERR_SYSTEM) && err.detail == EAFNOSUPPORT);
     struct address v4;
-    if (no_v6 && loop_system_any_v4(address, &v4)) err = loop_system_listen(&v4, share, backlog, descriptor_out);
+    if (no_v6 && loop_system_any_v4(address, &v4))
+        err = loop_system_listen(&v4, share, backlog, descriptor_out);
     return err;
 }
 
@@ -249,7 +258,8 @@ cy_err socket_local_address(int descriptor, struct address *address_out)
 {
     memset(address_out, 0, sizeof *address_out);
     address_out->bytes = sizeof address_out->storage;
-    if (getsockname(descriptor, (struct sockaddr *)&address_out->storage, &address_out->bytes) == 0) return CY_OK;
+    if (getsockname(descriptor, (struct sockaddr *)&address_out->storage, &address_out->bytes) == 0)
+        return CY_OK;
     address_out->bytes = 0;
     return cy_err_from_errno(errno);
 }

@@ -121,6 +121,8 @@ static void master_stop(struct master *master, int exit_code)
     master->exit_code = exit_code;
     uint64_t drain_ms = master->options->drain_ms ? master->options->drain_ms : LIMIT_WORKER_DRAIN_MS;
     master->drain_end_ms = master_now_ms() + drain_ms;
+    /* Workers close theirs; were ours still open, new clients would be let into a queue that nobody serves any more. */
+    master_listeners_free(&master->listeners);
     if (master->checker > 0) kill(master->checker, SIGKILL);
     for (uint32_t i = 0; i < master_slot_count(master); i++) {
         struct master_slot *slot = &master->slots[i];
@@ -366,7 +368,8 @@ static void master_on_listen(struct master *master, uint32_t index, cy_bytes tex
 {
     int descriptor = -1;
     struct address address = {.bytes = 0};
-    cy_err err = master_listeners_get(master->listeners, index, text, &descriptor, &address);
+    cy_err err = CY_ERR(CANCELLED); /* stopping: a worker that starts just now is ended anyway */
+    if (master->listeners) err = master_listeners_get(master->listeners, index, text, &descriptor, &address);
     /* The worker waits for this answer and reads nothing else, so the channel has room. */
     if (!master_send(&master->slots[index], MASTER_PACKET_LISTENING, 0, err, &address, cy_failed(err) ? -1 : descriptor))
         log_write(master->log, LOG_ERROR, "worker %u does not read its channel", index);

@@ -54,8 +54,8 @@ enum master_role master_run(const struct master_options *options, struct master_
 
 /* -- the worker's end ------------------------------------------------------------------------------------------------------ */
 enum worker_message_kind {
-    WORKER_MESSAGE_STOP,        /* finish what runs, then exit with 0 */
-    WORKER_MESSAGE_GENERATION,  /* a new generation: adopt it and answer with worker_adopted */
+    WORKER_MESSAGE_STOP,       /* finish what runs, then exit with 0 */
+    WORKER_MESSAGE_GENERATION, /* a new generation: adopt it and answer with worker_adopted */
     WORKER_MESSAGE_REOPEN_LOGS,
     WORKER_MESSAGE_MASTER_GONE, /* stop as with STOP */
 };
@@ -67,7 +67,8 @@ struct worker_message {
 
 void worker_link_free(struct worker_link **link);
 /* The generation to start with; appends its bytes. Waits for the master; CLOSED when it is gone. */
-CY_NODISCARD cy_err worker_generation(struct worker_link *link, uint32_t *number_out, struct builder *bytes_out);
+CY_NODISCARD cy_err worker_generation(struct worker_link *link, uint32_t *number_out,
+                                      struct builder *bytes_out);
 /* A listening descriptor for this worker, opened or kept by the master: "127.0.0.1:80", ":80", "fd@3". Port 0 becomes one
  * port for all workers. `*actual_out` has the real port. Waits for the master. ADDRESS_IN_USE, PERMISSION, BAD_ADDRESS... */
 CY_NODISCARD cy_err worker_listen(struct worker_link *link, cy_bytes text, int *owned_descriptor_out,

@@ -16,7 +16,8 @@
 #include "vm/net/master.h"
 #include "vm/sys/process.h"
 
-#define MASTER_PACKET_MAGIC 0x4d590001u /* the low half is the version: a binary upgrade may meet an older worker */
+#define MASTER_PACKET_MAGIC \
+    0x4d590001u /* the low half is the version: a binary upgrade may meet an older worker */
 #define MASTER_TEXT_BYTES_MAX (CHANNEL_MESSAGE_BYTES / 2)
 
 enum master_packet_kind {
@@ -40,10 +41,12 @@ struct master_packet {
 };
 
 /* Sends the fixed part and the text. `descriptor` -1: none; stays the caller's. */
-CY_NODISCARD cy_err master_packet_send(int channel, enum master_packet_kind kind, uint32_t number, cy_err cause,
-                                       const struct address *address, cy_bytes text, int descriptor);
+CY_NODISCARD cy_err master_packet_send(int channel, enum master_packet_kind kind, uint32_t number,
+                                       cy_err cause, const struct address *address, cy_bytes text,
+                                       int descriptor);
 /* Receives and checks one. BAD_FORMAT for what is none, CLOSED at the end, SYSTEM with EAGAIN when nothing is there. */
-CY_NODISCARD cy_err master_packet_receive(int channel, struct master_packet *packet, int *owned_descriptor_out);
+CY_NODISCARD cy_err master_packet_receive(int channel, struct master_packet *packet,
+                                          int *owned_descriptor_out);
 
 CY_NODISCARD cy_err worker_link_new(int owned_channel, struct worker_link **link_out);
 

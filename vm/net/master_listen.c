@@ -51,7 +51,8 @@ void master_listeners_free(struct master_listeners **listeners_pointer)
     struct master_listeners *listeners = *listeners_pointer;
     if (!listeners) return;
     *listeners_pointer = NULL;
-    for (uint32_t i = 0; i < listeners->count; i++) master_listener_fini(&listeners->rows[i], listeners->slot_count);
+    for (uint32_t i = 0; i < listeners->count; i++)
+        master_listener_fini(&listeners->rows[i], listeners->slot_count);
     mem_free(listeners);
 }
 
@@ -106,8 +107,8 @@ static cy_err master_listen_add(struct master_listeners *listeners, uint32_t slo
     return CY_OK;
 }
 
-cy_err master_listeners_get(struct master_listeners *listeners, uint32_t slot, cy_bytes text, int *descriptor_out,
-                            struct address *actual_out)
+cy_err master_listeners_get(struct master_listeners *listeners, uint32_t slot, cy_bytes text,
+                            int *descriptor_out, struct address *actual_out)
 {
     CHECK(slot < listeners->slot_count);
     uint32_t i = 0;

@@ -17,7 +17,10 @@ struct stream_tcp {
 };
 _Static_assert(sizeof(struct stream_tcp) <= LOOP_BLOCK_BYTES, "streams come from the loop's block list");
 
-static struct loop_socket *stream_tcp_socket(struct stream *stream) { return ((struct stream_tcp *)stream)->socket; }
+static struct loop_socket *stream_tcp_socket(struct stream *stream)
+{
+    return ((struct stream_tcp *)stream)->socket;
+}
 
 static void stream_tcp_on_received(struct loop_op *op)
 {
@@ -51,7 +54,10 @@ static void stream_tcp_write(struct stream *stream, struct stream_write *write)
     loop_send(stream_tcp_socket(stream), &write->send);
 }
 
-static bool stream_tcp_is_quiet(struct stream *stream) { return loop_socket_is_quiet(stream_tcp_socket(stream)); }
+static bool stream_tcp_is_quiet(struct stream *stream)
+{
+    return loop_socket_is_quiet(stream_tcp_socket(stream));
+}
 
 static void stream_tcp_shutdown_write(struct stream *stream)
 {
@@ -59,7 +65,10 @@ static void stream_tcp_shutdown_write(struct stream *stream)
     (void)err; /* fails only when the connection is gone, which the reader learns anyway */
 }
 
-static void stream_tcp_abort_on_close(struct stream *stream) { loop_socket_abort_on_close(stream_tcp_socket(stream)); }
+static void stream_tcp_abort_on_close(struct stream *stream)
+{
+    loop_socket_abort_on_close(stream_tcp_socket(stream));
+}
 
 static void stream_tcp_close(struct stream *stream)
 {

@@ -31,7 +31,8 @@ cy_err master_packet_send(int channel, enum master_packet_kind kind, uint32_t nu
     if (address) packet.address = *address;
     packet.text_bytes = (uint32_t)cy_min_size(text.count, MASTER_TEXT_BYTES_MAX);
     if (packet.text_bytes) memcpy(packet.text, text.data, packet.text_bytes);
-    return channel_send(channel, cy_bytes_of(&packet, offsetof(struct master_packet, text) + packet.text_bytes), descriptor);
+    return channel_send(
+        channel, cy_bytes_of(&packet, offsetof(struct master_packet, text) + packet.text_bytes), descriptor);
 }
 
 cy_err master_packet_receive(int channel, struct master_packet *packet, int *owned_descriptor_out)
@@ -39,8 +40,9 @@ cy_err master_packet_receive(int channel, struct master_packet *packet, int *own
     size_t count;
     CY_TRY(channel_receive(channel, packet, sizeof *packet, &count, owned_descriptor_out));
     size_t head_bytes = offsetof(struct master_packet, text);
-    if (count >= head_bytes && packet->magic == MASTER_PACKET_MAGIC && packet->text_bytes <= MASTER_TEXT_BYTES_MAX &&
-        count == head_bytes + packet->text_bytes && packet->address.bytes <= sizeof packet->address.storage)
+    if (count >= head_bytes && packet->magic == MASTER_PACKET_MAGIC &&
+        packet->text_bytes <= MASTER_TEXT_BYTES_MAX && count == head_bytes + packet->text_bytes &&
+        packet->address.bytes <= sizeof packet->address.storage)
         return CY_OK;
     if (*owned_descriptor_out >= 0) close(*owned_descriptor_out);
     *owned_descriptor_out = -1;
@@ -96,8 +98,8 @@ static void worker_link_wait(const struct worker_link *link, short events)
     while (poll(&entry, 1, -1) < 0 && errno == EINTR) {}
 }
 
-static cy_err worker_link_send(struct worker_link *link, enum master_packet_kind kind, uint32_t number, cy_err cause,
-                               cy_bytes text)
+static cy_err worker_link_send(struct worker_link *link, enum master_packet_kind kind, uint32_t number,
+                               cy_err cause, cy_bytes text)
 {
     for (;;) {
         cy_err err = master_packet_send(link->channel, kind, number, cause, NULL, text, -1);
@@ -106,7 +108,8 @@ static cy_err worker_link_send(struct worker_link *link, enum master_packet_kind
     }
 }
 
-static void worker_link_keep(struct worker_link *link, const struct master_packet *packet, int owned_descriptor)
+static void worker_link_keep(struct worker_link *link, const struct master_packet *packet,
+                             int owned_descriptor)
 {
     switch (packet->kind) {
     case MASTER_PACKET_STOP: link->pending_stop = true; break;
@@ -123,8 +126,8 @@ static void worker_link_keep(struct worker_link *link, const struct master_packe
 }
 
 /* Reads until a packet of this kind; keeps the others. */
-static cy_err worker_link_await(struct worker_link *link, enum master_packet_kind kind, struct master_packet *packet,
-                                int *owned_descriptor_out)
+static cy_err worker_link_await(struct worker_link *link, enum master_packet_kind kind,
+                                struct master_packet *packet, int *owned_descriptor_out)
 {
     bool kept = false;
     for (;;) {
@@ -156,7 +159,8 @@ cy_err worker_generation(struct worker_link *link, uint32_t *number_out, struct 
     return err;
 }
 
-cy_err worker_listen(struct worker_link *link, cy_bytes text, int *owned_descriptor_out, struct address *actual_out)
+cy_err worker_listen(struct worker_link *link, cy_bytes text, int *owned_descriptor_out,
+                     struct address *actual_out)
 {
     if (text.count == 0 || text.count > MASTER_TEXT_BYTES_MAX) return CY_ERR(BAD_ADDRESS);
     CY_TRY(worker_link_send(link, MASTER_PACKET_LISTEN, 0, CY_OK, text));
@@ -189,7 +193,8 @@ void worker_adopted(struct worker_link *link, uint32_t generation_number, bool a
 /* -- handing messages over --------------------------------------------------------------------------------------------------- */
 
 static void worker_link_hand_generation(struct worker_link *link, struct worker_message *message,
-                                        void (*on_message)(void *context, const struct worker_message *message),
+                                        void (*on_message)(void *context,
+                                                           const struct worker_message *message),
                                         void *context)
 {
     int descriptor = link->pending_generation;
@@ -210,7 +215,8 @@ static void worker_link_hand_generation(struct worker_link *link, struct worker_
 }
 
 static void worker_link_hand_over(struct worker_link *link,
-                                  void (*on_message)(void *context, const struct worker_message *message), void *context)
+                                  void (*on_message)(void *context, const struct worker_message *message),
+                                  void *context)
 {
     struct worker_message message = {0};
     if (link->pending_reopen) {
@@ -231,7 +237,8 @@ static void worker_link_hand_over(struct worker_link *link,
 }
 
 bool worker_link_receive(struct worker_link *link,
-                         void (*on_message)(void *context, const struct worker_message *message), void *context)
+                         void (*on_message)(void *context, const struct worker_message *message),
+                         void *context)
 {
     CHECK(!link->gone);
     for (;;) {

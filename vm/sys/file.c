@@ -43,7 +43,8 @@ static cy_err file_read_rest(int descriptor, off_t offset, size_t bytes_max, str
     for (;;) {
         /* One byte more than expected: a file of known size is then read by one read and one that sees the end. */
         size_t step = expected_bytes > total_bytes ? expected_bytes - total_bytes + 1 : FILE_READ_STEP_BYTES;
-        if (step > bytes_max - total_bytes) step = bytes_max - total_bytes + 1; /* sees one byte past the limit */
+        if (step > bytes_max - total_bytes)
+            step = bytes_max - total_bytes + 1; /* sees one byte past the limit */
         uint8_t *room = builder_reserve(out, step);
         if (!room) return CY_ERR(NO_MEMORY);
         ssize_t count = file_read_step(descriptor, room, step, offset < 0 ? -1 : offset + (off_t)total_bytes);
@@ -120,7 +121,8 @@ cy_err file_write(const char *path, cy_bytes bytes)
     int descriptor;
     CY_TRY(file_open_beside(path, name, sizeof name, &descriptor));
     cy_err err = file_write_all(descriptor, bytes);
-    if (!cy_failed(err) && exists && fchmod(descriptor, status.st_mode & 07777) != 0) err = cy_err_from_errno(errno);
+    if (!cy_failed(err) && exists && fchmod(descriptor, status.st_mode & 07777) != 0)
+        err = cy_err_from_errno(errno);
     if (!cy_failed(err) && fsync(descriptor) != 0) err = cy_err_from_errno(errno);
     if (close(descriptor) != 0 && !cy_failed(err)) err = cy_err_from_errno(errno);
     if (!cy_failed(err) && rename(name, path) != 0) err = cy_err_from_errno(errno);

@@ -53,7 +53,8 @@ cy_err channel_pair(int *a_out, int *b_out)
 
 cy_err channel_send(int channel, cy_bytes message, int descriptor)
 {
-    CHECK(message.count > 0 && message.count <= CHANNEL_MESSAGE_BYTES); /* an empty packet would look like the end */
+    CHECK(message.count > 0 &&
+          message.count <= CHANNEL_MESSAGE_BYTES); /* an empty packet would look like the end */
     struct iovec part = {.iov_base = (void *)(uintptr_t)message.data, .iov_len = message.count};
     union {
         struct cmsghdr header;
@@ -72,7 +73,8 @@ cy_err channel_send(int channel, cy_bytes message, int descriptor)
     }
     while (sendmsg(channel, &packet, MSG_NOSIGNAL) < 0) {
         if (errno == EINTR) continue;
-        if (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED || errno == ENOTCONN) return CY_ERR(RESET);
+        if (errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED || errno == ENOTCONN)
+            return CY_ERR(RESET);
         return cy_err_from_errno(errno);
     }
     return CY_OK;
@@ -98,7 +100,8 @@ static int process_take_descriptors(struct msghdr *packet, int *count_out)
     return first;
 }
 
-cy_err channel_receive(int channel, void *message, size_t message_bytes_max, size_t *count_out, int *descriptor_out)
+cy_err channel_receive(int channel, void *message, size_t message_bytes_max, size_t *count_out,
+                       int *descriptor_out)
 {
     *count_out = 0;
     *descriptor_out = -1;
@@ -138,7 +141,8 @@ uint32_t process_cpu_count(void)
 }
 
 /* A number needs no row in the user table: its group is then the same number. */
-static cy_err process_find_user(const char *user, struct passwd *row, char *room, size_t room_bytes, bool *has_row_out)
+static cy_err process_find_user(const char *user, struct passwd *row, char *room, size_t room_bytes,
+                                bool *has_row_out)
 {
     struct passwd *found = NULL;
     *has_row_out = true;

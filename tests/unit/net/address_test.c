@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/net/address_test.c: proves that address texts are taken apart as documented, that everything else is refused,
- * and that formatting reads back equal.
+ * tests/unit/net/address_test.c: proves that address texts are taken apart as documented, that everything else is
+ * refused, and that formatting reads back equal.
  */
 #include "vm/net/address.h"
 
@@ -40,24 +40,36 @@ START_TEST(test_split)
     ck_assert(cy_bytes_equal(host, CY_BYTES("fe80::1")));
     ck_assert(!cy_failed(address_split(CY_BYTES(":0"), &host, &port)));
     ck_assert_uint_eq(host.count, 0);
-    static const char *const refused[] = {"",         "a",        "a:",      "a:65536", "a:-1",     "a:+1",   "a: 1",    "1.2.3.4",
-                                          "::1:80",   "[::1]",    "[::1]80", "[::1",    "[a]:80",   "[]:80",  "[1.2.3.4]:80",
-                                          "a:80:80",  "a:8 0",    "a:0x10",  "[::1]:",  "[::1]]:1", "fd@3"};
+    static const char *const refused[] = {
+        "",       "a",      "a:",      "a:65536",  "a:-1",   "a:+1",  "a: 1",         "1.2.3.4",
+        "::1:80", "[::1]",  "[::1]80", "[::1",     "[a]:80", "[]:80", "[1.2.3.4]:80", "a:80:80",
+        "a:8 0",  "a:0x10", "[::1]:",  "[::1]]:1", "fd@3"};
     for (size_t i = 0; i < CY_COUNT_OF(refused); i++)
-        ck_assert_msg(cy_is(address_split(cy_bytes_from_text(refused[i]), &host, &port), CY_ERR_BAD_ADDRESS), "%s",
-                      refused[i]);
+        ck_assert_msg(cy_is(address_split(cy_bytes_from_text(refused[i]), &host, &port), CY_ERR_BAD_ADDRESS),
+                      "%s", refused[i]);
 }
 END_TEST
 
 START_TEST(test_ip)
 {
     struct address address;
-    static const char *const refused[] = {"", "1.2.3", "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "a", "[::1]", ":::", "1::2::3", "::1%lo",
-                                          "1.2.3.4 ", "0x7f.0.0.1",
-                                          "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000"};
+    static const char *const refused[] = {
+        "",
+        "1.2.3",
+        "1.2.3.4.5",
+        "256.1.1.1",
+        "01.2.3.4",
+        "a",
+        "[::1]",
+        ":::",
+        "1::2::3",
+        "::1%lo",
+        "1.2.3.4 ",
+        "0x7f.0.0.1",
+        "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000"};
     for (size_t i = 0; i < CY_COUNT_OF(refused); i++)
-        ck_assert_msg(cy_is(address_from_ip(cy_bytes_from_text(refused[i]), 1, &address), CY_ERR_BAD_ADDRESS), "%s",
-                      refused[i]);
+        ck_assert_msg(cy_is(address_from_ip(cy_bytes_from_text(refused[i]), 1, &address), CY_ERR_BAD_ADDRESS),
+                      "%s", refused[i]);
     ck_assert(cy_is(address_from_ip(CY_BYTES("1.2.3.4\0"), 1, &address), CY_ERR_BAD_ADDRESS));
 }
 END_TEST

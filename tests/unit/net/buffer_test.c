@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/net/buffer_test.c: proves that buffers are counted, reused last in first out, bounded in the free list, that a
- * pool with lent buffers cannot be freed, and that a write after the last unref is found in DEBUG builds.
+ * tests/unit/net/buffer_test.c: proves that buffers are counted, reused last in first out, bounded in the free
+ * list, that a pool with lent buffers cannot be freed, and that a write after the last unref is found in DEBUG
+ * builds.
  */
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
@@ -44,7 +45,8 @@ START_TEST(test_sizes)
 {
     struct buffer_pool *pool;
     ck_assert(!cy_failed(buffer_pool_new(4, &pool)));
-    struct buffer *bulk = buffer_take_bulk(pool), *own = buffer_take_sized(pool, 100001), *empty = buffer_take_sized(pool, 0);
+    struct buffer *bulk = buffer_take_bulk(pool), *own = buffer_take_sized(pool, 100001),
+                  *empty = buffer_take_sized(pool, 0);
     ck_assert_uint_eq(bulk->capacity, LIMIT_BUFFER_BULK_BYTES);
     ck_assert_uint_eq(own->capacity, 100001);
     ck_assert_uint_eq(buffer_space(empty), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/net/dns_test.c: proves, against a name server of its own on loopback, that answers come later and once, that
- * they are remembered and asked for only once, that a failing server leaves the last good answer, and that cancelling and
- * closing at any moment leave nothing behind.
+ * tests/unit/net/dns_test.c: proves, against a name server of its own on loopback, that answers come later and
+ * once, that they are remembered and asked for only once, that a failing server leaves the last good answer, and
+ * that cancelling and closing at any moment leave nothing behind.
  */
 #include "vm/base/limits.h"
 #include "vm/net/dns.h"

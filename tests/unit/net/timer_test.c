@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/net/timer_test.c: proves that the wheel fires exactly what a naive list of due times would, never early, for
- * random sets, moves, clears and jumps of the clock; and that `fire` may do anything to its own and other timers.
+ * tests/unit/net/timer_test.c: proves that the wheel fires exactly what a naive list of due times would, never
+ * early, for random sets, moves, clears and jumps of the clock; and that `fire` may do anything to its own and
+ * other timers.
  */
 #include "vm/net/timer.h"
 
@@ -66,8 +67,10 @@ START_TEST(test_wheel_equals_a_naive_model)
         case 2: {
             uint64_t next_ms = timer_wheel_next_ms(world.wheel), earliest_ms = UINT64_MAX;
             for (size_t i = 0; i < TIMER_TEST_COUNT; i++)
-                if (world.timers[i].due_ms && world.timers[i].due_ms < earliest_ms) earliest_ms = world.timers[i].due_ms;
-            if (earliest_ms != UINT64_MAX && earliest_ms > world.now_ms) ck_assert_uint_le(next_ms, earliest_ms);
+                if (world.timers[i].due_ms && world.timers[i].due_ms < earliest_ms)
+                    earliest_ms = world.timers[i].due_ms;
+            if (earliest_ms != UINT64_MAX && earliest_ms > world.now_ms)
+                ck_assert_uint_le(next_ms, earliest_ms);
             /* What the loop does, or a jump. */
             world.now_ms = timer_test_random(2) && next_ms != UINT64_MAX && next_ms > world.now_ms
                                ? next_ms
@@ -128,8 +131,8 @@ START_TEST(test_fire_may_clear_a_neighbour_and_free_itself)
     struct timer_wheel *wheel = timer_wheel_new(1);
     struct timer_test_chain *first = calloc(1, sizeof *first);
     struct timer_test_chain second = {.timer.fire = timer_test_chain_fire, .wheel = wheel};
-    *first = (struct timer_test_chain){.timer.fire = timer_test_chain_fire, .wheel = wheel, .clear = &second.timer,
-                                       .free_self = true};
+    *first = (struct timer_test_chain){
+        .timer.fire = timer_test_chain_fire, .wheel = wheel, .clear = &second.timer, .free_self = true};
     timer_wheel_set(wheel, &first->timer, 5000);
     timer_wheel_set(wheel, &second.timer, 5000);
     timer_wheel_advance(wheel, 4999);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/sys/file_test.c: proves that whole files are read within their bound (at it and one past it), that writing
- * replaces without a moment of half a file, and that a sealed file cannot be changed by anybody.
+ * tests/unit/sys/file_test.c: proves that whole files are read within their bound (at it and one past it), that
+ * writing replaces without a moment of half a file, and that a sealed file cannot be changed by anybody.
  */
 #include "vm/sys/file.h"
 
@@ -70,7 +70,8 @@ START_TEST(test_write_replaces_and_keeps_the_mode)
     struct builder old, new;
     builder_init(&old);
     builder_init(&new);
-    ck_assert(!cy_failed(file_read_descriptor(reader, 100, &old))); /* who had it open sees all of the old one */
+    ck_assert(
+        !cy_failed(file_read_descriptor(reader, 100, &old))); /* who had it open sees all of the old one */
     ck_assert(!cy_failed(file_read(file_test_path, 100, &new)));
     ck_assert(cy_bytes_equal(builder_view(&old), CY_BYTES("old and longer")));
     ck_assert(cy_bytes_equal(builder_view(&new), CY_BYTES("new")));

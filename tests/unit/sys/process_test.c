@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/sys/process_test.c: proves that packets keep their borders and carry one descriptor, that the other end's death
- * is seen by both directions, that signals arrive as something to read, and that clocks and random bytes behave.
+ * tests/unit/sys/process_test.c: proves that packets keep their borders and carry one descriptor, that the other
+ * end's death is seen by both directions, that signals arrive as something to read, and that clocks and random
+ * bytes behave.
  */
 #include "vm/sys/clock.h"
 #include "vm/sys/process.h"
@@ -84,7 +85,8 @@ START_TEST(test_drop_to)
     pid_t child = fork();
     if (child == 0) {
         bool dropped = !cy_failed(process_drop_to("65534"));
-        bool stays = geteuid() == 65534 && getegid() != 0 && setuid(0) != 0 && cy_failed(process_drop_to("root"));
+        bool stays =
+            geteuid() == 65534 && getegid() != 0 && setuid(0) != 0 && cy_failed(process_drop_to("root"));
         _exit(dropped && stays ? 0 : 1);
     }
     int status;

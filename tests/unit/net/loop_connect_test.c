@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tests/unit/net/loop_connect_test.c: proves, on real sockets and for every back end: a connection is made,
+ * refused or cancelled with one completion; a listener accepts a crowd, may be closed from inside its own
+ * completion, and pauses instead of spinning when descriptors run out.
+ */
+#include "tests/unit/net/loop_rig.h"
+
+#include <sys/resource.h>
+
+START_TEST(test_connect_refused)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_rig_listener listener;
+    loop_rig_listen(loop, &listener);
+    struct address address = listener.address;
+    loop_rig_unlisten(loop, &listener); /* now nobody listens there */
+    struct loop_rig_op connect;
+    bool submitting = true;
+    loop_rig_init(&connect, &submitting);
+    loop_connect(loop, &address, &connect.connect);
+    submitting = false;
+    loop_rig_turn_until(loop, &connect.done_count, 1);
+    ck_assert(cy_is(connect.err, CY_ERR_REFUSED));
+    ck_assert_ptr_null(connect.connect.socket);
+    ck_assert(!connect.done_inside);
+    loop_free(&loop);
+}
+END_TEST
+
+START_TEST(test_connect_cancel)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_rig_listener listener;
+    loop_rig_listen(loop, &listener);
+    struct loop_rig_op connect;
+    loop_rig_init(&connect, NULL);
+    loop_connect(loop, &listener.address, &connect.connect);
+    loop_connect_cancel(loop, &connect.connect);
+    loop_connect_cancel(loop, &connect.connect);
+    loop_rig_turn_until(loop, &connect.done_count, 1);
+    ck_assert(cy_is(connect.err, CY_ERR_CANCELLED));
+    ck_assert_ptr_null(connect.connect.socket);
+    loop_connect_cancel(loop, &connect.connect); /* after the fact: nothing */
+    loop_rig_turn(loop);
+    ck_assert_int_eq(connect.done_count, 1);
+    for (int i = 0; i < listener.accepted_count; i++) loop_socket_close(&listener.accepted[i]);
+    listener.accepted_count = 0;
+    loop_rig_unlisten(loop, &listener);
+    for (int i = 0; i < listener.accepted_count; i++) loop_socket_close(&listener.accepted[i]);
+    loop_free(&loop);
+}
+END_TEST
+
+START_TEST(test_accept_many)
+{
+    enum { COUNT = 100 };
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_rig_listener listener;
+    loop_rig_listen(loop, &listener);
+    static struct loop_rig_op connects[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        loop_rig_init(&connects[i], NULL);
+        loop_connect(loop, &listener.address, &connects[i].connect);
+    }
+    loop_rig_turn_until(loop, &listener.accepted_count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        loop_rig_turn_until(loop, &connects[i].done_count, 1);
+        ck_assert(!cy_failed(connects[i].err));
+        loop_socket_close(&connects[i].connect.socket);
+        loop_socket_close(&listener.accepted[i]);
+    }
+    ck_assert_int_eq(listener.end_count, 0);
+    loop_rig_unlisten(loop, &listener);
+    ck_assert_int_eq(listener.end_count, 1);
+    loop_free(&loop);
+}
+END_TEST
+
+START_TEST(test_listener_closed_inside_its_own_completion)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_rig_listener listener;
+    loop_rig_listen(loop, &listener);
+    listener.close_after = 1;
+    struct loop_rig_op connects[3];
+    for (int i = 0; i < 3; i++) {
+        loop_rig_init(&connects[i], NULL);
+        loop_connect(loop, &listener.address, &connects[i].connect);
+    }
+    loop_rig_turn_until(loop, &listener.end_count, 1);
+    ck_assert_int_eq(listener.accepted_count, 1);
+    ck_assert_ptr_null(listener.socket);
+    for (int i = 0; i < 3; i++) {
+        loop_rig_turn_until(loop, &connects[i].done_count, 1);
+        if (connects[i].connect.socket) loop_socket_close(&connects[i].connect.socket);
+    }
+    loop_socket_close(&listener.accepted[0]);
+    ck_assert_int_eq(listener.end_count, 1);
+    loop_free(&loop);
+}
+END_TEST
+
+/* Out of descriptors: accepting pauses instead of spinning, and goes on when there are some again. */
+START_TEST(test_accept_pauses_when_descriptors_run_out)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_rig_listener listener;
+    loop_rig_listen(loop, &listener);
+    struct loop_rig_op connect;
+    loop_rig_init(&connect, NULL);
+    loop_connect(loop, &listener.address, &connect.connect);
+    struct rlimit before, none;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 3;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct loop_counters counters;
+    for (int i = 0; i < 1000; i++) {
+        loop_rig_turn(loop);
+        loop_read_counters(loop, &counters);
+        if (counters.accept_pauses > 0) break;
+    }
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_uint_eq(counters.accept_pauses, 1);
+    /* A second one: valgrind accepts and drops the first when it plays out the limit. */
+    struct loop_rig_op again;
+    loop_rig_init(&again, NULL);
+    loop_connect(loop, &listener.address, &again.connect);
+    uint64_t waits_before = counters.waits;
+    loop_rig_turn_until(loop, &listener.accepted_count, 1);
+    loop_read_counters(loop, &counters);
+    ck_assert_uint_lt(counters.waits - waits_before, 20);
+    loop_rig_turn_until(loop, &connect.done_count, 1);
+    loop_rig_turn_until(loop, &again.done_count, 1);
+    if (connect.connect.socket) loop_socket_close(&connect.connect.socket);
+    if (again.connect.socket) loop_socket_close(&again.connect.socket);
+    for (int i = 0; i < listener.accepted_count; i++) loop_socket_close(&listener.accepted[i]);
+    listener.accepted_count = 0;
+    loop_rig_unlisten(loop, &listener);
+    for (int i = 0; i < listener.accepted_count; i++) loop_socket_close(&listener.accepted[i]);
+    loop_free(&loop);
+}
+END_TEST
+
+Suite *unit_suite_net_loop_connect(void);
+Suite *unit_suite_net_loop_connect(void)
+{
+    Suite *suite = suite_create("net/loop_connect");
+    TCase *tests = tcase_create("every back end");
+    tcase_add_loop_test(tests, test_connect_refused, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_connect_cancel, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_accept_many, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_listener_closed_inside_its_own_completion, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_accept_pauses_when_descriptors_run_out, 0, LOOP_RIG_BACKENDS);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
