@@ -6,8 +6,8 @@
  *
  *     [ begin ── visible ── end )      sent and arrived | sent, still on its way
  *
- * Each wait lets some of what is on its way arrive. The end of a direction arrives after its last byte, a reset at once,
- * and bytes that had arrived before a reset can still be read, as with TCP.
+ * Each wait lets some of what is on its way arrive. The end of a direction arrives after its last byte, a reset
+ * at once, and bytes that had arrived before a reset can still be read, as with TCP.
  *
  * Edges: READ when something new arrived (or a receive left something behind), WRITE when a short send may go on. A
  * listener reports in every wait while somebody waits to be accepted, as the loop's contract wants it.
@@ -26,7 +26,7 @@
 struct loop_sim_end {
     bool used;
     bool listening;
-    int peer; /* -1: none, or gone */
+    int peer;                   /* -1: none, or gone */
     struct loop_socket *socket; /* registered */
     unsigned events;            /* edges not reported yet */
     uint8_t *bytes;             /* window_bytes of room */
@@ -58,7 +58,10 @@ static uint64_t loop_sim_next(struct loop_sim *sim)
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
 }
-uint64_t loop_sim_random(struct loop_sim *sim, uint64_t below) { return below ? loop_sim_next(sim) % below : 0; }
+uint64_t loop_sim_random(struct loop_sim *sim, uint64_t below)
+{
+    return below ? loop_sim_next(sim) % below : 0;
+}
 
 /* All of it, or with `pieces` a random part that is at least 1. */
 static size_t loop_sim_piece(struct loop_sim *sim, size_t bytes)
@@ -103,7 +106,7 @@ int loop_sim_listen(struct loop_sim *sim, const struct address *address)
     return descriptor;
 }
 
-/* -- the back end's calls ----------------------------------------------------------------------------------------------------- */
+/* -- the back end's calls -------------------------------------------------------------------------------- */
 
 static uint64_t loop_sim_clock_ns(void *state) { return ((struct loop_sim *)state)->clock_ns; }
 static int64_t loop_sim_wall_ms(void *state)
@@ -149,7 +152,8 @@ static ssize_t loop_sim_receive(void *state, struct loop_socket *socket, void *r
     size_t count = loop_sim_piece(sim, cy_min_size(there, bytes));
     memcpy(room, end->bytes + end->begin, count);
     end->begin += (uint32_t)count;
-    if (count < bytes && end->begin < end->visible) end->events |= LOOP_EVENT_READ; /* as if the rest came just now */
+    if (count < bytes && end->begin < end->visible)
+        end->events |= LOOP_EVENT_READ; /* as if the rest came just now */
     if (end->peer >= 0 && sim->ends[end->peer].send_blocked) sim->ends[end->peer].events |= LOOP_EVENT_WRITE;
     return (ssize_t)count;
 }
@@ -170,7 +174,8 @@ static void loop_sim_compact(struct loop_sim_end *end)
     end->begin = 0;
 }
 
-static ssize_t loop_sim_send(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count, bool more)
+static ssize_t loop_sim_send(void *state, struct loop_socket *socket, const struct iovec *parts,
+                             int part_count, bool more)
 {
     (void)more;
     struct loop_sim *sim = state;
@@ -191,7 +196,8 @@ static ssize_t loop_sim_send(void *state, struct loop_socket *socket, const stru
         done += part;
     }
     end->send_blocked = count < total;
-    if (end->send_blocked && space > count) end->events |= LOOP_EVENT_WRITE; /* short for no reason: go on at once */
+    if (end->send_blocked && space > count)
+        end->events |= LOOP_EVENT_WRITE; /* short for no reason: go on at once */
     return count == 0 ? -EAGAIN : (ssize_t)count;
 }
 
@@ -211,7 +217,8 @@ static int loop_sim_connect(void *state, const struct address *to)
     struct loop_sim *sim = state;
     int listener = -1;
     for (uint32_t i = 0; i < sim->end_count; i++)
-        if (sim->ends[i].used && sim->ends[i].listening && address_equal(&sim->ends[i].address, to)) listener = (int)i;
+        if (sim->ends[i].used && sim->ends[i].listening && address_equal(&sim->ends[i].address, to))
+            listener = (int)i;
     int ours = loop_sim_end_new(sim);
     sim->ends[ours].connecting = true;
     if (listener < 0 || sim->ends[listener].backlog_count == LOOP_SIM_BACKLOG) {
@@ -268,7 +275,7 @@ static void loop_sim_close_descriptor(void *state, struct loop_socket *socket)
     loop_sim_close_end(state, socket->descriptor, socket->abort_on_close);
 }
 
-/* -- waiting ------------------------------------------------------------------------------------------------------------------- */
+/* -- waiting -------------------------------------------------------------------------------------------- */
 
 /* Lets time do its work on one end; true when something moved. */
 static bool loop_sim_arrive(struct loop_sim *sim, struct loop_sim_end *end)
@@ -337,7 +344,8 @@ static cy_err loop_sim_wait(void *state, int timeout_ms)
         sim->woken = false;
         if (loop_sim_report(sim) > 0 || woken || timeout_ms == 0) return CY_OK;
         if (moved) continue;
-        if (timeout_ms < 0) return CY_ERR(TIMEOUT); /* nothing can happen any more: a hang, said instead of hung */
+        if (timeout_ms < 0)
+            return CY_ERR(TIMEOUT); /* nothing can happen any more: a hang, said instead of hung */
         sim->clock_ns += (uint64_t)timeout_ms * 1000000u;
         return CY_OK;
     }

@@ -2,8 +2,8 @@
  *
  * tests/support/loop_sim.h: a loop on a network that exists only in memory and obeys one seed.
  *
- * In:   a seed and what may go wrong. Out: a struct loop like any other, for code that talks to sockets.
- * What it does to you, all drawn from the seed: bytes arrive in pieces and late, receives and sends are short, events of
+ * In:   a seed and what may go wrong. Out: a struct loop like any other, for code that talks to sockets. What it
+ * does to you, all drawn from the seed: bytes arrive in pieces and late, receives and sends are short, events of
  * different sockets come in another order, connections break. The clock moves only when everybody waits, and then
  * straight to the next timer, so a minute of time-outs takes no time.
  *
@@ -17,14 +17,15 @@
 struct loop_sim;
 struct loop_sim_options {
     uint64_t seed;
-    bool pieces;                /* bytes arrive, are received and are sent in random parts */
-    bool reorder;               /* events come in random order, some of them a wait later */
+    bool pieces;                 /* bytes arrive, are received and are sent in random parts */
+    bool reorder;                /* events come in random order, some of them a wait later */
     uint32_t resets_per_million; /* chance, per connection and wait, that it breaks */
-    uint32_t window_bytes;      /* bytes in flight per direction; 0: 65536 */
+    uint32_t window_bytes;       /* bytes in flight per direction; 0: 65536 */
 };
 
 /* The loop and its world; the world goes when the loop is freed. */
-CY_NODISCARD cy_err loop_sim_new(const struct loop_sim_options *options, struct loop **loop_out, struct loop_sim **sim_out);
+CY_NODISCARD cy_err loop_sim_new(const struct loop_sim_options *options, struct loop **loop_out,
+                                 struct loop_sim **sim_out);
 /* Two connected descriptors, for loop_socket_open. */
 void loop_sim_pair(struct loop_sim *sim, int *a_out, int *b_out);
 /* A listening descriptor; loop_connect to this address reaches it. */

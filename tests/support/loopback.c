@@ -4,8 +4,8 @@
  *
  *     a.write ──► b.inbound (at most LOOPBACK_INBOUND_BYTES) ──► b.read
  *
- * Invariant: an end's struct lives until it is closed and its last completion was delivered; the other end may outlive it
- *       and then sees the end of the stream, or a reset.
+ * Invariant: an end's struct lives until it is closed and its last completion was delivered; the other end may
+ *       outlive it and then sees the end of the stream, or a reset.
  */
 #include "tests/support/loopback.h"
 
@@ -17,7 +17,7 @@
 #define LOOPBACK_INBOUND_BYTES 65536
 
 struct loopback {
-    struct stream stream; /* first */
+    struct stream stream;  /* first */
     struct loopback *peer; /* NULL: closed */
     struct timer pump;
     struct builder inbound;

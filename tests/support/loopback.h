@@ -11,6 +11,7 @@
 #include "vm/net/stream.h"
 
 /* `read_bytes_max` 0: a whole buffer. Each end is closed on its own. */
-CY_NODISCARD cy_err loopback_pair(struct loop *loop, size_t read_bytes_max, struct stream **a_out, struct stream **b_out);
+CY_NODISCARD cy_err loopback_pair(struct loop *loop, size_t read_bytes_max, struct stream **a_out,
+                                  struct stream **b_out);
 
 #endif

@@ -383,6 +383,11 @@ static uint64_t runtime_clock_ns(void *host)
     (void)host;
     return clock_monotonic_ns();
 }
+static uint64_t runtime_cpu_ns(void *host)
+{
+    (void)host;
+    return clock_thread_cpu_ns();
+}
 
 static cy_err runtime_open(struct runtime *runtime)
 {
@@ -393,6 +398,7 @@ static cy_err runtime_open(struct runtime *runtime)
         .log = &runtime->log,
         .host = runtime,
         .clock_ns = runtime_clock_ns,
+        .cpu_ns = runtime_cpu_ns,
     };
     CY_TRY(random_hash_seed(&options.seed));
     map_init(&runtime->literal_upstreams, options.seed);

@@ -5,10 +5,12 @@
  * The file's stack code is lowered to three-address code over a frame of slots:
  *
  *   slot 0 .. local_count-1            locals, parameters first
- *   slot local_count .. slot_count-1   the stack of the file's code: height h lives in slot local_count + h - 1
+ *   slot local_count .. slot_count-1   the stack of the file's code: height h lives in slot local_count +
+ *   h - 1
  *
- * Invariant of slots: what the stack code has popped holds no reference (any plain value may be left there). So unwinding
- *       lets go of whatever is a heap value in a frame, without knowing the height, and a call finds clean slots.
+ * Invariant of slots: what the stack code has popped holds no reference (any plain value may be left
+ *       there). So unwinding lets go of whatever is a heap value in a frame, without knowing the height,
+ *       and a call finds clean slots.
  */
 #ifndef CY_RUN_CODE_H
 #define CY_RUN_CODE_H
@@ -66,7 +68,7 @@ enum { CODE_CONSTANT_NIL, CODE_CONSTANT_FALSE, CODE_CONSTANT_TRUE, CODE_CONSTANT
 
 struct instance {
     struct instance *next;
-    struct instance **link; /* what points at this one */
+    struct instance **link;  /* what points at this one */
     uint32_t refs;           /* hosts and fibers */
     uint32_t function_count; /* function values alive; they keep the code, not the variables */
     struct vm *vm;

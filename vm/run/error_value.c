@@ -34,7 +34,8 @@ cy_err error_new(struct vm *vm, cy_err reason, cy_bytes message, cy_value owned_
     return error_new_of_kind(vm, cy_bytes_from_text(cy_err_kind(reason)), message, owned_data, owned_out);
 }
 
-cy_err error_new_of_kind(struct vm *vm, cy_bytes kind, cy_bytes message, cy_value owned_data, cy_value *owned_out)
+cy_err error_new_of_kind(struct vm *vm, cy_bytes kind, cy_bytes message, cy_value owned_data,
+                         cy_value *owned_out)
 {
     cy_value fields[ERROR_FIELD_COUNT] = {value_nil(), value_nil(), owned_data, value_nil()};
     cy_err err = string_new(vm, kind, &fields[ERROR_FIELD_KIND]);
@@ -64,11 +65,15 @@ static cy_bytes error_value_text(struct vm *vm, cy_value error, uint32_t field)
 {
     CHECK(value_is_error(vm, error));
     cy_value text = record_of(error)->fields[field];
-    return text.tag == TAG_STR ? string_bytes(text) : CY_BYTES_NONE; /* programs may write other kinds there */
+    return text.tag == TAG_STR ? string_bytes(text)
+                               : CY_BYTES_NONE; /* programs may write other kinds there */
 }
 
 cy_bytes error_kind(struct vm *vm, cy_value error) { return error_value_text(vm, error, ERROR_FIELD_KIND); }
-cy_bytes error_message(struct vm *vm, cy_value error) { return error_value_text(vm, error, ERROR_FIELD_MESSAGE); }
+cy_bytes error_message(struct vm *vm, cy_value error)
+{
+    return error_value_text(vm, error, ERROR_FIELD_MESSAGE);
+}
 
 cy_value error_data(struct vm *vm, cy_value error)
 {
@@ -83,12 +88,14 @@ bool error_raise_value(struct vm *vm, cy_value owned_error)
     return false;
 }
 
-static bool error_value_raise(struct vm *vm, cy_err reason, cy_value owned_data, enum vm_message message, va_list arguments)
+static bool error_value_raise(struct vm *vm, cy_err reason, cy_value owned_data, enum vm_message message,
+                              va_list arguments)
 {
     struct builder text;
     builder_init(&text);
     builder_vprintf(&text, vm_message_text(message, vm_is_korean(vm)), arguments);
-    cy_bytes view = text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm))) : builder_view(&text);
+    cy_bytes view =
+        text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm))) : builder_view(&text);
     cy_value error = error_make(vm, reason, view, owned_data);
     builder_fini(&text);
     return error_raise_value(vm, error);

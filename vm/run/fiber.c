@@ -3,8 +3,8 @@
  * vm/run/fiber.c: making, growing, running and ending fibers.
  *
  * In:   calls from vm.c and task.c. Out: outcomes.
- * Invariant: see fiber.h. An ended fiber keeps its stack and frames in the pool, so that the next short call allocates
- *       nothing.
+ * Invariant: see fiber.h. An ended fiber keeps its stack and frames in the pool, so that the next short
+ *       call allocates nothing.
  * Not here: what a step does (interp.c), spawned tasks as others see them (task.c).
  */
 #include "vm/run/fiber.h"
@@ -13,9 +13,10 @@
 #include "vm/run/vm_internal.h"
 
 enum {
-    FIBER_SLOTS_FIRST = 64,     /* 1 KiB: most handlers never need more */
+    FIBER_SLOTS_FIRST = 64, /* 1 KiB: most handlers never need more */
     FIBER_FRAMES_FIRST = 8,
-    FIBER_POOL_SLOTS_MAX = 4096, /* a pooled fiber with a larger stack gives it back: one deep call must not stay */
+    FIBER_POOL_SLOTS_MAX =
+        4096, /* a pooled fiber with a larger stack gives it back: one deep call must not stay */
 };
 
 static size_t fiber_stack_bytes(const struct fiber *fiber)
@@ -27,7 +28,7 @@ static size_t fiber_frame_bytes(const struct fiber *fiber)
     return (size_t)(fiber->frames_end - fiber->frames) * sizeof(struct frame);
 }
 
-/* -- storage ------------------------------------------------------------------------------------------------------------------ */
+/* -- storage --------------------------------------------------------------------------------------------- */
 
 static cy_err fiber_resize_stack(struct fiber *fiber, size_t slot_count)
 {
@@ -61,7 +62,8 @@ cy_err fiber_grow_frames(struct fiber *fiber)
 
 cy_err fiber_reserve(struct fiber *fiber, cy_value *base, uint32_t slot_count)
 {
-    size_t needed = (size_t)(base - fiber->stack) + slot_count, count = (size_t)(fiber->stack_end - fiber->stack);
+    size_t needed = (size_t)(base - fiber->stack) + slot_count,
+           count = (size_t)(fiber->stack_end - fiber->stack);
     if (needed <= count) return CY_OK;
     size_t count_max = LIMIT_FIBER_STACK_BYTES / sizeof(cy_value);
     if (needed > count_max) return CY_ERR(TOO_LARGE);
@@ -77,14 +79,15 @@ void fiber_let_go(struct vm *vm, cy_value *from, cy_value *to)
     }
 }
 
-/* -- making and pooling --------------------------------------------------------------------------------------------------------- */
+/* -- making and pooling ---------------------------------------------------------------------------------- */
 
 static cy_err fiber_add_to_table(struct vm *vm, struct fiber *fiber)
 {
     if (vm->fiber_count == LIMIT_TASKS) return CY_ERR(TOO_MANY);
     if (vm->fiber_count == vm->fiber_capacity) {
         uint32_t capacity = vm->fiber_capacity ? vm->fiber_capacity * 2 : 16;
-        struct fiber **fibers = heap_resize(vm, vm->fibers, vm->fiber_capacity * sizeof *fibers, capacity * sizeof *fibers);
+        struct fiber **fibers =
+            heap_resize(vm, vm->fibers, vm->fiber_capacity * sizeof *fibers, capacity * sizeof *fibers);
         if (!fibers) return CY_ERR(NO_MEMORY);
         vm->fibers = fibers;
         vm->fiber_capacity = capacity;
@@ -111,8 +114,10 @@ static cy_err fiber_make(struct vm *vm, struct fiber **fiber_out)
 cy_err fiber_new(struct vm *vm, struct instance *instance, struct fiber **fiber_out)
 {
     struct fiber *fiber = vm->pool;
-    if (fiber) vm->pool = fiber->next;
-    else CY_TRY(fiber_make(vm, &fiber));
+    if (fiber)
+        vm->pool = fiber->next;
+    else
+        CY_TRY(fiber_make(vm, &fiber));
     cy_err err = fiber->stack ? CY_OK : fiber_resize_stack(fiber, FIBER_SLOTS_FIRST);
     if (!cy_failed(err) && !fiber->frames) err = fiber_resize_frames(fiber, FIBER_FRAMES_FIRST);
     if (cy_failed(err)) {
@@ -132,7 +137,7 @@ cy_err fiber_new(struct vm *vm, struct instance *instance, struct fiber **fiber_
         .frames_end = fiber->frames_end,
         .resume_value = value_nil(),
         .result = value_nil(),
-        .burst_ns_max = fiber_ms(LIMIT_CPU_BURST_MS),
+        .burst_ns_max = vm->burst_ns_max,
     };
     vm->fiber_live_count++;
     vm->counters.fibers_started++;
@@ -197,14 +202,16 @@ cy_err fiber_begin(struct fiber *fiber, cy_value function, const cy_value *args,
     return CY_OK;
 }
 
-/* -- running ---------------------------------------------------------------------------------------------------------------------- */
+/* -- running --------------------------------------------------------------------------------------------- */
 
 void fiber_make_ready(struct vm *vm, struct fiber *fiber)
 {
     fiber->state = FIBER_READY;
     fiber->next = NULL;
-    if (vm->ready_last) vm->ready_last->next = fiber;
-    else vm->ready_first = fiber;
+    if (vm->ready_last)
+        vm->ready_last->next = fiber;
+    else
+        vm->ready_first = fiber;
     vm->ready_last = fiber;
     vm->ready_count++;
     if (!vm->in_run && !vm->ready_told && vm->options.on_ready) {
@@ -264,13 +271,18 @@ static void fiber_ended(struct vm *vm, struct fiber *fiber)
 /* The budget is used up: the CPU allowance is looked at here and nowhere else. */
 static void fiber_yielded(struct vm *vm, struct fiber *fiber, uint64_t spent_ns)
 {
+    fiber->yielded = true;
     fiber->burst_ns += spent_ns;
     if (fiber->burst_ns > fiber->burst_ns_max) {
-        if (fiber->stop) fiber->unwinding_hard = true;
-        else if (!fiber->stop_wanted) fiber->stop_wanted = CY_ERR_STOP_CPU;
+        if (fiber->stop)
+            fiber->unwinding_hard = true;
+        else if (!fiber->stop_wanted)
+            fiber->stop_wanted = CY_ERR_STOP_CPU;
     }
-    if (fiber->initialising) fiber->state = FIBER_READY; /* fiber_run_to_end goes on with it at once */
-    else fiber_make_ready(vm, fiber);
+    if (fiber->initialising)
+        fiber->state = FIBER_READY; /* fiber_run_to_end goes on with it at once */
+    else
+        fiber_make_ready(vm, fiber);
 }
 
 void fiber_turn(struct vm *vm, struct fiber *fiber)
@@ -280,9 +292,11 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
     vm->running = fiber;
     vm->budget = LIMIT_BUDGET_STEPS;
     fiber->state = FIBER_RUNNING;
-    uint64_t start_ns = vm_clock_ns(vm);
+    /* The first turn of a burst is not measured: a short call must not pay for two system calls. */
+    bool measured = fiber->yielded;
+    uint64_t start_ns = measured ? vm_cpu_ns(vm) : 0;
     enum interp_outcome outcome = interp_run(vm, fiber);
-    uint64_t spent_ns = vm_clock_ns(vm) - start_ns;
+    uint64_t spent_ns = measured ? vm_cpu_ns(vm) - start_ns : 0;
     vm->counters.instructions += (uint64_t)(LIMIT_BUDGET_STEPS - vm->budget);
     vm->running = outer;
     vm->budget = outer_budget;
@@ -290,6 +304,7 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
     case INTERP_YIELDED: fiber_yielded(vm, fiber, spent_ns); return;
     case INTERP_WAITING:
         fiber->burst_ns = 0;
+        fiber->yielded = false;
         fiber->state = FIBER_WAITING;
         return;
     case INTERP_ENDED: fiber_ended(vm, fiber); return;

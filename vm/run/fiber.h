@@ -9,7 +9,8 @@
  *     |                          +------------- WAITING <------------+  v
  *     +--------------------------------------------------------- ENDING (joins its children, then tells)
  *
- * Invariant: a fiber is in the ready queue exactly when READY. Its stack holds no heap value at or above the frame on top.
+ * Invariant: a fiber is in the ready queue exactly when READY. Its stack holds no heap value at or above
+ *       the frame on top.
  */
 #ifndef CY_RUN_FIBER_H
 #define CY_RUN_FIBER_H
@@ -40,6 +41,7 @@ struct fiber {
     uint8_t state;       /* enum fiber_state */
     uint8_t resume;      /* enum fiber_resume */
     bool initialising;   /* runs initialisers: may not wait */
+    bool yielded;        /* used up a budget since the last wait: its CPU time is measured */
     bool unwinding_hard; /* the defer allowance is used up as well: no handler runs any more */
 
     cy_value *stack;
@@ -88,8 +90,10 @@ void fiber_table_free(struct vm *vm);
 /* Room for a frame of `slot_count` slots that begins at `base`; DEPTH or NO_MEMORY. The stack may move. */
 CY_NODISCARD cy_err fiber_reserve(struct fiber *fiber, cy_value *base, uint32_t slot_count);
 CY_NODISCARD cy_err fiber_grow_frames(struct fiber *fiber);
-/* Sets up the first frame from stack[0] = function and its arguments behind it. CALL when the count is wrong. */
-CY_NODISCARD cy_err fiber_begin(struct fiber *fiber, cy_value function, const cy_value *args, uint32_t arg_count);
+/* Sets up the first frame from stack[0] = function and its arguments behind it. CALL when the count is
+ * wrong. */
+CY_NODISCARD cy_err fiber_begin(struct fiber *fiber, cy_value function, const cy_value *args,
+                                uint32_t arg_count);
 void fiber_make_ready(struct vm *vm, struct fiber *fiber);
 void fiber_let_go(struct vm *vm, cy_value *from, cy_value *to);
 /* Runs until it yields, waits or ends; then does what follows from that. */
@@ -111,16 +115,14 @@ void task_join_children(struct vm *vm, struct fiber *fiber); /* all ended: takes
 enum interp_outcome { INTERP_YIELDED, INTERP_WAITING, INTERP_ENDED };
 enum interp_outcome interp_run(struct vm *vm, struct fiber *fiber);
 
-
-
 /* -- native_invoke.c */
 enum invoke_outcome { INVOKE_DONE, INVOKE_FAIL, INVOKE_WAIT };
-enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy_value *args, uint32_t arg_count,
-                                  cy_value *owned_out);
+enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy_value *args,
+                                  uint32_t arg_count, cy_value *owned_out);
 
 /* -- unwind.c */
-/* Takes vm->raised or the fiber's stop to the nearest handler. False when no frame is left: fiber->outcome and result
- * are set. */
+/* Takes vm->raised or the fiber's stop to the nearest handler. False when no frame is left: fiber->outcome
+ * and result are set. */
 bool unwind(struct vm *vm, struct fiber *fiber);
 /* Appends the places of all frames to an error that has none yet. */
 void unwind_add_places(struct vm *vm, struct fiber *fiber, cy_value error);

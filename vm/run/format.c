@@ -2,9 +2,11 @@
  *
  * vm/run/format.c: the text that print shows.
  *
- *   nil  true  42  1.5  text  [1, "a"]  {"key": 1}  0..10  Route(name: "a", weight: 1)  <request>  ref(1)  function name
+ *   nil  true  42  1.5  text  [1, "a"]  {"key": 1}  0..10  Route(name: "a", weight: 1)  <request>  ref(1) 
+ *   function name
  *
- * Method: one level of a container per entry of an own stack, no recursion; deeper than LIMIT_VALUE_DEPTH is shown as "…".
+ * Method: one level of a container per entry of an own stack, no recursion; deeper than LIMIT_VALUE_DEPTH
+ *       is shown as "…".
  * Invariant: a ref inside a ref is shown as ref(…), because cells may form cycles.
  */
 #include "vm/base/limits.h"
@@ -33,8 +35,10 @@ static void format_quoted(cy_bytes text, struct builder *out)
         case '\r': builder_text(out, "\\r"); break;
         case '\t': builder_text(out, "\\t"); break;
         default:
-            if (byte < 0x20 || byte == 0x7f) builder_printf(out, "\\x%02x", byte);
-            else builder_u8(out, byte);
+            if (byte < 0x20 || byte == 0x7f)
+                builder_printf(out, "\\x%02x", byte);
+            else
+                builder_u8(out, byte);
         }
     }
     builder_u8(out, '"');
@@ -89,8 +93,8 @@ static void format_close(cy_value container, struct builder *out)
     builder_u8(out, container.tag == TAG_LIST ? ']' : container.tag == TAG_MAP ? '}' : ')');
 }
 
-/* The next content of a level, its label written before it; false when there are no more. A map's keys and values are
- * contents in turn: index 2n is entry n's key, 2n+1 its value. */
+/* The next content of a level, its label written before it; false when there are no more. A map's keys and
+ * values are contents in turn: index 2n is entry n's key, 2n+1 its value. */
 static bool format_next(struct format_level *level, struct builder *out, cy_value *content_out)
 {
     uint32_t index = level->index++;
@@ -154,7 +158,8 @@ static bool format_push(struct format_stack *stack, cy_value container)
     return true;
 }
 
-static void format_enter(struct vm *vm, struct format_stack *stack, cy_value value, bool quote, struct builder *out)
+static void format_enter(struct vm *vm, struct format_stack *stack, cy_value value, bool quote,
+                         struct builder *out)
 {
     if (!format_open(vm, value, quote, out)) return;
     if (format_push(stack, value)) return;

@@ -3,8 +3,8 @@
  * vm/run/handle.c: the table of things with identity.
  *
  * In:   objects of C with a type. Out: handle values: generation << 32 | index.
- * Invariant: a slot's generation moves on when it is closed, so a stale value matches nothing. The slots of one owner are
- *       linked, so that its end closes them in the opposite order of opening.
+ * Invariant: a slot's generation moves on when it is closed, so a stale value matches nothing. The slots
+ *       of one owner are linked, so that its end closes them in the opposite order of opening.
  */
 #include "vm/run/handle.h"
 
@@ -55,8 +55,10 @@ static void handle_unlink(struct vm *vm, uint32_t index)
 {
     struct handle_slot *slot = &vm->handles[index];
     if (slot->next) vm->handles[slot->next - 1].previous = slot->previous;
-    if (slot->previous) vm->handles[slot->previous - 1].next = slot->next;
-    else if (slot->owner) slot->owner->handle_first = slot->next;
+    if (slot->previous)
+        vm->handles[slot->previous - 1].next = slot->next;
+    else if (slot->owner)
+        slot->owner->handle_first = slot->next;
     slot->owner = NULL;
 }
 
@@ -70,8 +72,8 @@ static cy_err handle_take_slot(struct vm *vm, uint32_t *index_out)
     if (vm->handle_count == vm->handle_capacity) {
         if (vm->handle_count >= LIMIT_HANDLES) return CY_ERR(TOO_MANY);
         uint32_t capacity = vm->handle_capacity ? vm->handle_capacity * 2 : 16;
-        struct handle_slot *slots = heap_resize(vm, vm->handles, vm->handle_capacity * sizeof *slots,
-                                                capacity * sizeof *slots);
+        struct handle_slot *slots =
+            heap_resize(vm, vm->handles, vm->handle_capacity * sizeof *slots, capacity * sizeof *slots);
         if (!slots) return CY_ERR(NO_MEMORY);
         vm->handles = slots;
         vm->handle_capacity = capacity;
@@ -81,7 +83,8 @@ static cy_err handle_take_slot(struct vm *vm, uint32_t *index_out)
     return CY_OK;
 }
 
-cy_err handle_open(struct vm *vm, const struct handle_type *type, void *object, struct fiber *owner, cy_value *out)
+cy_err handle_open(struct vm *vm, const struct handle_type *type, void *object, struct fiber *owner,
+                   cy_value *out)
 {
     uint32_t index;
     CY_TRY(handle_take_slot(vm, &index));

@@ -4,9 +4,9 @@
  *
  * In:   sizes; dead containers.
  * Out:  memory or NULL.
- * Method: a dead container stays on top of a linked list while its contents are let go one by one; contents that die go on
- *       top of it. The list lives in the objects, so freeing allocates nothing. One call does a bounded number of steps,
- *       the rest waits for the next call or for vm_idle.
+ * Method: a dead container stays on top of a linked list while its contents are let go one by one;
+ *       contents that die go on top of it. The list lives in the objects, so freeing allocates nothing.
+ *       One call does a bounded number of steps, the rest waits for the next call or for vm_idle.
  * Not here: layouts; each type has a pop_dead (one more content) and a free.
  */
 #include "vm/run/heap.h"
@@ -17,15 +17,15 @@
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
-/* Contents let go by the write that killed their container; about 50 us. A larger structure is freed over later turns. */
+/* Contents let go by the write that killed their container; about 50 us. A larger structure is freed over
+ * later turns. */
 enum { HEAP_DRAIN_STEPS = 4096 };
 
 static bool heap_fits(struct vm *vm, size_t bytes)
 {
     if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
-    while (heap_drain(vm, HEAP_DRAIN_STEPS)) {
-    }
+    while (heap_drain(vm, HEAP_DRAIN_STEPS)) {}
     return bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes;
 }
 

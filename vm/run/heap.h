@@ -4,8 +4,8 @@
  *
  * In:   sizes; the caller remembers them and gives them back when freeing.
  * Out:  memory, or NULL past the limit or without memory. NULL becomes an error in the fiber, never an abort.
- * Invariant: vm->heap_bytes is the sum of what is given out. Objects with contents are freed through heap_bury, which
- *       works off a list instead of recursing.
+ * Invariant: vm->heap_bytes is the sum of what is given out. Objects with contents are freed through
+ *       heap_bury, which works off a list instead of recursing.
  */
 #ifndef CY_RUN_HEAP_H
 #define CY_RUN_HEAP_H

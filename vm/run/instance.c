@@ -2,16 +2,17 @@
  *
  * vm/run/instance.c: one program's module variables and its prepared code.
  *
- * In:   a verified program. Out: an instance whose initialisers have run, or an error value that says why not.
- * Invariant: while `refs` > 0 (hosts, fibers) module variables live. Function values keep the code, not the variables: a
- *       function that outlives its instance cannot be called any more, but nothing dangles.
+ * In:   a verified program. Out: an instance whose initialisers have run, or an error value that says why
+ *       not.
+ * Invariant: while `refs` > 0 (hosts, fibers) module variables live. Function values keep the code, not
+ *       the variables: a function that outlives its instance cannot be called any more, but nothing dangles.
  */
 #include "vm/base/limits.h"
 #include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
 #include "vm/run/string.h"
 
-/* -- parts ---------------------------------------------------------------------------------------------------------------------- */
+/* -- parts ----------------------------------------------------------------------------------------------- */
 
 /* An array of the instance; NULL without memory. `count` 0 gives a valid pointer. */
 static void *instance_array(struct vm *vm, size_t count, size_t item_bytes)
@@ -27,8 +28,10 @@ static cy_err instance_make_constants(struct vm *vm, struct instance *instance)
     for (uint32_t i = 0; i < program->constant_count; i++) {
         const struct constant *constant = &program->constants[i];
         cy_value *value = &instance->constants[i];
-        if (constant->kind == CONSTANT_INT) *value = value_int(constant->as.i);
-        else if (constant->kind == CONSTANT_FLOAT) *value = value_float(constant->as.f);
+        if (constant->kind == CONSTANT_INT)
+            *value = value_int(constant->as.i);
+        else if (constant->kind == CONSTANT_FLOAT)
+            *value = value_float(constant->as.f);
         else {
             cy_value text;
             CY_TRY(string_new(vm, program_string(program, constant->as.string), &text));
@@ -50,7 +53,8 @@ static cy_err instance_make_shapes(struct vm *vm, struct instance *instance)
         const struct record_type *type = &program->records[i];
         cy_bytes names[LIMIT_RECORD_FIELDS];
         CHECK(type->field_count <= LIMIT_RECORD_FIELDS);
-        for (uint32_t k = 0; k < type->field_count; k++) names[k] = program_string(program, type->fields[k].name);
+        for (uint32_t k = 0; k < type->field_count; k++)
+            names[k] = program_string(program, type->fields[k].name);
         CY_TRY(record_shape_new(vm, instance, program_string(program, type->name), names, type->field_count,
                                 &instance->shapes[i]));
     }
@@ -86,7 +90,8 @@ static void instance_describe_use(const struct program *program, uint32_t import
     builder_text(out, "?");
 }
 
-static bool instance_refuse_native(struct instance *instance, uint32_t import, const struct native_row *row, bool linked)
+static bool instance_refuse_native(struct instance *instance, uint32_t import, const struct native_row *row,
+                                   bool linked)
 {
     struct vm *vm = instance->vm;
     struct builder place;
@@ -97,7 +102,8 @@ static bool instance_refuse_native(struct instance *instance, uint32_t import, c
     if (linked)
         error_raise(vm, CY_ERR(CAPABILITY), MESSAGE_CAPABILITY, row->english,
                     capability_word((enum capability)row->capability), text);
-    else error_raise(vm, CY_ERR(UNSUPPORTED), MESSAGE_NOT_LINKED, row->english, text);
+    else
+        error_raise(vm, CY_ERR(UNSUPPORTED), MESSAGE_NOT_LINKED, row->english, text);
     builder_fini(&place);
     return false;
 }
@@ -115,12 +121,13 @@ static bool instance_link_natives(struct instance *instance)
         native_signature_parse(row, &link->signature);
         link->body = vm->options.natives ? vm->options.natives[row->number] : NULL;
         if (!link->body) return instance_refuse_native(instance, i, row, false);
-        if (row->capability & ~vm->options.capabilities) return instance_refuse_native(instance, i, row, true);
+        if (row->capability & ~vm->options.capabilities)
+            return instance_refuse_native(instance, i, row, true);
     }
     return true;
 }
 
-/* -- making and freeing ----------------------------------------------------------------------------------------------------------- */
+/* -- making and freeing ---------------------------------------------------------------------------------- */
 
 static void instance_unref_values(struct vm *vm, cy_value *values, size_t count)
 {
@@ -151,7 +158,11 @@ static void instance_free(struct vm *vm, struct instance *instance)
     const struct program *program = instance->program;
     for (uint32_t i = 0; instance->functions && i < program->function_count; i++)
         prepare_free(vm, &instance->functions[i]);
-    for (uint32_t i = 0; instance->shapes && i < program->record_count; i++) record_shape_unref(vm, instance->shapes[i]);
+    for (uint32_t i = 0; instance->shapes && i < program->record_count; i++) {
+        if (instance->shapes[i])
+            instance->shapes[i]->owner = instance->shapes[i]; /* nobody's: no cache may trust it */
+        record_shape_unref(vm, instance->shapes[i]);
+    }
     instance_unref_values(vm, instance->constants, program->constant_count);
     heap_free(vm, instance->constants, (program->constant_count + CODE_CONSTANTS_OWN) * sizeof(cy_value));
     heap_free(vm, instance->globals, program->global_count * sizeof(cy_value));
@@ -200,7 +211,8 @@ static cy_err instance_make(struct vm *vm, const struct program *program, struct
 {
     struct instance *instance = heap_alloc(vm, sizeof *instance);
     if (!instance) return CY_ERR(NO_MEMORY);
-    *instance = (struct instance){.refs = 1, .vm = vm, .program = program, .open = true, .next = vm->instances};
+    *instance =
+        (struct instance){.refs = 1, .vm = vm, .program = program, .open = true, .next = vm->instances};
     instance->link = &vm->instances;
     if (instance->next) instance->next->link = &instance->next;
     vm->instances = instance;
@@ -219,7 +231,7 @@ static cy_err instance_make(struct vm *vm, const struct program *program, struct
     return instance_make_functions(instance);
 }
 
-/* -- initialisers ------------------------------------------------------------------------------------------------------------------- */
+/* -- initialisers ---------------------------------------------------------------------------------------- */
 
 struct instance_init {
     bool ended;
@@ -227,7 +239,8 @@ struct instance_init {
     cy_err stop;
 };
 
-static void instance_init_done(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop)
+static void instance_init_done(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
+                               cy_err stop)
 {
     struct instance_init *init = context;
     init->ended = true;
@@ -281,13 +294,15 @@ static cy_err instance_reason(struct vm *vm, cy_value error)
     return CY_ERR(THROWN);
 }
 
-cy_err instance_new(struct vm *vm, const struct program *program, struct instance **instance_out, cy_value *error_out)
+cy_err instance_new(struct vm *vm, const struct program *program, struct instance **instance_out,
+                    cy_value *error_out)
 {
     struct instance *instance = NULL;
     *instance_out = NULL;
     CHECK(vm->raised.tag == TAG_NIL);
     cy_err err = instance_make(vm, program, &instance);
-    if (cy_failed(err)) error_raise_plain(vm, err);
+    if (cy_failed(err))
+        error_raise_plain(vm, err);
     else if (instance_link_natives(instance) && instance_initialise(instance)) {
         *instance_out = instance;
         return CY_OK;
@@ -296,8 +311,10 @@ cy_err instance_new(struct vm *vm, const struct program *program, struct instanc
     vm->raised = value_nil();
     err = instance_reason(vm, error);
     if (instance) instance_unref(vm, &instance);
-    if (error_out) *error_out = error;
-    else value_unref(vm, error);
+    if (error_out)
+        *error_out = error;
+    else
+        value_unref(vm, error);
     return err;
 }
 
@@ -310,7 +327,8 @@ bool instance_export(struct instance *instance, cy_bytes name, cy_value *functio
     const struct export_entry *entry = program_find_export(program, program->module_count - 1, name);
     if (!entry || entry->kind != EXPORT_FUNCTION) return false;
     cy_value *cached = &instance->function_values[entry->index];
-    if (cached->tag == TAG_NIL && cy_failed(function_new(instance->vm, instance, entry->index, false, 0, cached))) {
+    if (cached->tag == TAG_NIL &&
+        cy_failed(function_new(instance->vm, instance, entry->index, false, 0, cached))) {
         *cached = value_nil();
         return false;
     }

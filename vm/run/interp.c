@@ -4,9 +4,9 @@
  *
  * In:   a fiber with at least one frame, and how it goes on (enum fiber_resume).
  * Out:  enum interp_outcome; the fiber's state is complete for any of them.
- * Method: one function with a computed goto per step. Two ints or two floats are worked on here; everything else is a call
- *       into interp_slow.c and its neighbours, which keep the same slots. A call of bytecode pushes a frame and goes on in
- *       the same loop: nothing recurses on the C stack.
+ * Method: one function with a computed goto per step. Two ints or two floats are worked on here;
+ *       everything else is a call into interp_slow.c and its neighbours, which keep the same slots. A call
+ *       of bytecode pushes a frame and goes on in the same loop: nothing recurses on the C stack.
  * Invariant: frame->step is stored before anything that may look at it: errors, calls, yields, waits.
  * Budget: LOOP and calls count; at zero the fiber yields. Nothing else looks at the clock.
  */
@@ -24,7 +24,8 @@ static uint32_t interp_result_slot(const struct run_step *step)
     return step->op == RUN_CALL ? step->b : step->a;
 }
 
-static CY_COLD bool interp_call_failed(struct vm *vm, struct fiber *fiber, cy_value function, uint32_t arg_count)
+static CY_COLD bool interp_call_failed(struct vm *vm, struct fiber *fiber, cy_value function,
+                                       uint32_t arg_count)
 {
     if (function.tag != TAG_FUNCTION)
         return error_raise(vm, CY_ERR(CALL), MESSAGE_NOT_CALLABLE, value_kind_text(vm, function));
@@ -35,7 +36,8 @@ static CY_COLD bool interp_call_failed(struct vm *vm, struct fiber *fiber, cy_va
 
 static CY_COLD bool interp_room_failed(struct vm *vm, cy_err err)
 {
-    if (cy_is(err, CY_ERR_DEPTH)) return error_raise(vm, err, MESSAGE_CALL_DEPTH, (long long)LIMIT_CALL_DEPTH);
+    if (cy_is(err, CY_ERR_DEPTH))
+        return error_raise(vm, err, MESSAGE_CALL_DEPTH, (long long)LIMIT_CALL_DEPTH);
     if (cy_is(err, CY_ERR_TOO_LARGE))
         return error_raise(vm, CY_ERR(DEPTH), MESSAGE_STACK_BYTES, (long long)LIMIT_FIBER_STACK_BYTES);
     return error_raise_plain(vm, err);
@@ -54,7 +56,8 @@ static CY_COLD bool interp_make_room(struct vm *vm, struct fiber *fiber, cy_valu
 }
 
 /* A field whose place the cache knows; NULL when it does not. */
-static inline const cy_value *interp_cached_field(cy_value container, const struct run_cache *cache, cy_value name)
+static inline const cy_value *interp_cached_field(cy_value container, const struct run_cache *cache,
+                                                  cy_value name)
 {
     if (container.tag == TAG_RECORD) {
         const struct record *record = record_of(container);
@@ -69,7 +72,8 @@ static inline const cy_value *interp_cached_field(cy_value container, const stru
 
 static CY_COLD void interp_drop(struct vm *vm, cy_value *slot) { slow_clear(vm, slot); }
 
-/* How the fiber starts its turn: true runs the step in frame->step, or the one behind when a result was delivered. */
+/* How the fiber starts its turn: true runs the step in frame->step, or the one behind when a result was
+ * delivered. */
 static bool interp_resume(struct vm *vm, struct fiber *fiber)
 {
     struct frame *frame = fiber->frame;
@@ -96,129 +100,146 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
 
 /* Steps are fixed in size, a target is a signed distance. */
 #define TARGET(step_) ((step_) + (int32_t)(step_)->a)
-#define GO(step_)                                                                                                      \
-    do {                                                                                                               \
-        step = (step_);                                                                                                \
-        goto *labels[step->op];                                                                                        \
+#define GO(step_)               \
+    do {                        \
+        step = (step_);         \
+        goto *labels[step->op]; \
     } while (0)
 #define NEXT() GO(step + 1)
 #define STEP(name) label_##name
 /* Two 8-byte moves: a 16-byte one would wait for the two 8-byte stores that made the value. */
-#define COPY(to_, from_)                                                                                               \
-    do {                                                                                                               \
-        uint64_t copy_tag = (from_)->tag;                                                                              \
-        int64_t copy_payload = (from_)->as.i;                                                                          \
-        (to_)->tag = copy_tag;                                                                                         \
-        (to_)->as.i = copy_payload;                                                                                    \
+#define COPY(to_, from_)                      \
+    do {                                      \
+        uint64_t copy_tag = (from_)->tag;     \
+        int64_t copy_payload = (from_)->as.i; \
+        (to_)->tag = copy_tag;                \
+        (to_)->as.i = copy_payload;           \
     } while (0)
 /* Stores a plain value; what the slot held goes first (the operands were read). */
-#define SET(slot_, tag_, member_, value_)                                                                              \
-    do {                                                                                                               \
-        cy_value *set_to = &r[slot_];                                                                                  \
-        if (CY_UNLIKELY(set_to->tag >= TAG_HEAP)) interp_drop(vm, set_to);                                             \
-        set_to->tag = (tag_);                                                                                          \
-        set_to->as.member_ = (value_);                                                                                 \
+#define SET(slot_, tag_, member_, value_)                                  \
+    do {                                                                   \
+        cy_value *set_to = &r[slot_];                                      \
+        if (CY_UNLIKELY(set_to->tag >= TAG_HEAP)) interp_drop(vm, set_to); \
+        set_to->tag = (tag_);                                              \
+        set_to->as.member_ = (value_);                                     \
     } while (0)
 #define BOTH(tag_, b_, c_) ((b_)->tag == (tag_) && (c_)->tag == (tag_))
 /* A call out of line that may fail. */
-#define SLOW(call_)                                                                                                    \
-    do {                                                                                                               \
-        if (CY_UNLIKELY(!(call_))) goto raise;                                                                         \
-        NEXT();                                                                                                        \
+#define SLOW(call_)                            \
+    do {                                       \
+        if (CY_UNLIKELY(!(call_))) goto raise; \
+        NEXT();                                \
     } while (0)
 
-#define ARITHMETIC(name_, checked_, sign_)                                                                             \
-    STEP(name_) : {                                                                                                    \
-        const cy_value *b = &r[step->b], *c = &r[step->c];                                                             \
-        int64_t number;                                                                                                \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                                                                          \
-            if (CY_LIKELY(!checked_(b->as.i, c->as.i, &number))) {                                                     \
-                SET(step->a, TAG_INT, i, number);                                                                      \
-                NEXT();                                                                                                \
-            }                                                                                                          \
-        } else if (BOTH(TAG_FLOAT, b, c)) {                                                                            \
-            double result = b->as.f sign_ c->as.f;                                                                     \
-            SET(step->a, TAG_FLOAT, f, result);                                                                        \
-            NEXT();                                                                                                    \
-        }                                                                                                              \
-        SLOW(slow_arithmetic(vm, r, step));                                                                            \
+#define ARITHMETIC(name_, checked_, sign_)                         \
+    STEP(name_) :                                                  \
+    {                                                              \
+        const cy_value *b = &r[step->b], *c = &r[step->c];         \
+        int64_t number;                                            \
+        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                      \
+            if (CY_LIKELY(!checked_(b->as.i, c->as.i, &number))) { \
+                SET(step->a, TAG_INT, i, number);                  \
+                NEXT();                                            \
+            }                                                      \
+        } else if (BOTH(TAG_FLOAT, b, c)) {                        \
+            double result = b->as.f sign_ c->as.f;                 \
+            SET(step->a, TAG_FLOAT, f, result);                    \
+            NEXT();                                                \
+        }                                                          \
+        SLOW(slow_arithmetic(vm, r, step));                        \
     }
-#define ARITHMETIC_INT(name_, checked_)                                                                                \
-    STEP(name_) : {                                                                                                    \
-        const cy_value *b = &r[step->b];                                                                               \
-        int64_t number;                                                                                                \
-        if (CY_LIKELY(b->tag == TAG_INT) && CY_LIKELY(!checked_(b->as.i, (int64_t)(int32_t)step->c, &number))) {       \
-            SET(step->a, TAG_INT, i, number);                                                                          \
-            NEXT();                                                                                                    \
-        }                                                                                                              \
-        SLOW(slow_arithmetic(vm, r, step));                                                                            \
+#define ARITHMETIC_INT(name_, checked_)                                          \
+    STEP(name_) :                                                                \
+    {                                                                            \
+        const cy_value *b = &r[step->b];                                         \
+        int64_t number;                                                          \
+        if (CY_LIKELY(b->tag == TAG_INT) &&                                      \
+            CY_LIKELY(!checked_(b->as.i, (int64_t)(int32_t)step->c, &number))) { \
+            SET(step->a, TAG_INT, i, number);                                    \
+            NEXT();                                                              \
+        }                                                                        \
+        SLOW(slow_arithmetic(vm, r, step));                                      \
     }
-#define DIVISION(name_, sign_)                                                                                         \
-    STEP(name_) : {                                                                                                    \
-        const cy_value *b = &r[step->b], *c = &r[step->c];                                                             \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c)) && CY_LIKELY(c->as.i > 0)) {                                                \
-            int64_t number = b->as.i sign_ c->as.i;                                                                    \
-            SET(step->a, TAG_INT, i, number);                                                                          \
-            NEXT();                                                                                                    \
-        }                                                                                                              \
-        SLOW(slow_arithmetic(vm, r, step));                                                                            \
-    }                                                                                                                  \
-    STEP(name_##_INT) : {                                                                                              \
-        const cy_value *b = &r[step->b];                                                                               \
-        if (CY_LIKELY(b->tag == TAG_INT)) {                                                                            \
-            int64_t number = b->as.i sign_(int64_t)(int32_t) step->c;                                                  \
-            SET(step->a, TAG_INT, i, number);                                                                          \
-            NEXT();                                                                                                    \
-        }                                                                                                              \
-        SLOW(slow_arithmetic(vm, r, step));                                                                            \
+#define DIVISION(name_, sign_)                                          \
+    STEP(name_) :                                                       \
+    {                                                                   \
+        const cy_value *b = &r[step->b], *c = &r[step->c];              \
+        if (CY_LIKELY(BOTH(TAG_INT, b, c)) && CY_LIKELY(c->as.i > 0)) { \
+            int64_t number = b->as.i sign_ c->as.i;                     \
+            SET(step->a, TAG_INT, i, number);                           \
+            NEXT();                                                     \
+        }                                                               \
+        SLOW(slow_arithmetic(vm, r, step));                             \
+    }                                                                   \
+    STEP(name_##_INT) :                                                 \
+    {                                                                   \
+        const cy_value *b = &r[step->b];                                \
+        if (CY_LIKELY(b->tag == TAG_INT)) {                             \
+            int64_t number = b->as.i sign_(int64_t)(int32_t) step->c;   \
+            SET(step->a, TAG_INT, i, number);                           \
+            NEXT();                                                     \
+        }                                                               \
+        SLOW(slow_arithmetic(vm, r, step));                             \
     }
-#define BITS(name_, sign_)                                                                                             \
-    STEP(name_) : {                                                                                                    \
-        const cy_value *b = &r[step->b], *c = &r[step->c];                                                             \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                                                                          \
-            int64_t number = b->as.i sign_ c->as.i;                                                                    \
-            SET(step->a, TAG_INT, i, number);                                                                          \
-            NEXT();                                                                                                    \
-        }                                                                                                              \
-        SLOW(slow_arithmetic(vm, r, step));                                                                            \
+#define BITS(name_, sign_)                                 \
+    STEP(name_) :                                          \
+    {                                                      \
+        const cy_value *b = &r[step->b], *c = &r[step->c]; \
+        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {              \
+            int64_t number = b->as.i sign_ c->as.i;        \
+            SET(step->a, TAG_INT, i, number);              \
+            NEXT();                                        \
+        }                                                  \
+        SLOW(slow_arithmetic(vm, r, step));                \
     }
 /* Four forms of a comparison: against a slot or an int, as a value or as a jump when it does not hold. */
-#define COMPARE(name_, sign_)                                                                                          \
-    STEP(name_) : {                                                                                                    \
-        const cy_value *b = &r[step->b], *c = &r[step->c];                                                             \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) truth = b->as.i sign_ c->as.i;                                             \
-        else if (BOTH(TAG_FLOAT, b, c)) truth = b->as.f sign_ c->as.f;                                                 \
-        else if (!slow_compare(vm, r, instance, step, &truth)) goto raise;                                             \
-        SET(step->a, TAG_BOOL, i, truth);                                                                              \
-        NEXT();                                                                                                        \
-    }                                                                                                                  \
-    STEP(name_##_INT) : {                                                                                              \
-        const cy_value *b = &r[step->b];                                                                               \
-        if (CY_LIKELY(b->tag == TAG_INT)) truth = b->as.i sign_(int64_t)(int32_t) step->c;                             \
-        else if (!slow_compare(vm, r, instance, step, &truth)) goto raise;                                             \
-        SET(step->a, TAG_BOOL, i, truth);                                                                              \
-        NEXT();                                                                                                        \
-    }                                                                                                                  \
-    STEP(UNLESS_##name_) : {                                                                                           \
-        const cy_value *b = &r[step->b], *c = &r[step->c];                                                             \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                                                                          \
-            if (b->as.i sign_ c->as.i) NEXT();                                                                         \
-            GO(TARGET(step));                                                                                          \
-        }                                                                                                              \
-        if (BOTH(TAG_FLOAT, b, c)) truth = b->as.f sign_ c->as.f;                                                      \
-        else if (!slow_compare(vm, r, instance, step, &truth)) goto raise;                                             \
-        if (truth) NEXT();                                                                                             \
-        GO(TARGET(step));                                                                                              \
-    }                                                                                                                  \
-    STEP(UNLESS_##name_##_INT) : {                                                                                     \
-        const cy_value *b = &r[step->b];                                                                               \
-        if (CY_LIKELY(b->tag == TAG_INT)) {                                                                            \
-            if (b->as.i sign_(int64_t)(int32_t) step->c) NEXT();                                                       \
-            GO(TARGET(step));                                                                                          \
-        }                                                                                                              \
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise;                                                  \
-        if (truth) NEXT();                                                                                             \
-        GO(TARGET(step));                                                                                              \
+#define COMPARE(name_, sign_)                                         \
+    STEP(name_) :                                                     \
+    {                                                                 \
+        const cy_value *b = &r[step->b], *c = &r[step->c];            \
+        if (CY_LIKELY(BOTH(TAG_INT, b, c)))                           \
+            truth = b->as.i sign_ c->as.i;                            \
+        else if (BOTH(TAG_FLOAT, b, c))                               \
+            truth = b->as.f sign_ c->as.f;                            \
+        else if (!slow_compare(vm, r, instance, step, &truth))        \
+            goto raise;                                               \
+        SET(step->a, TAG_BOOL, i, truth);                             \
+        NEXT();                                                       \
+    }                                                                 \
+    STEP(name_##_INT) :                                               \
+    {                                                                 \
+        const cy_value *b = &r[step->b];                              \
+        if (CY_LIKELY(b->tag == TAG_INT))                             \
+            truth = b->as.i sign_(int64_t)(int32_t) step->c;          \
+        else if (!slow_compare(vm, r, instance, step, &truth))        \
+            goto raise;                                               \
+        SET(step->a, TAG_BOOL, i, truth);                             \
+        NEXT();                                                       \
+    }                                                                 \
+    STEP(UNLESS_##name_) :                                            \
+    {                                                                 \
+        const cy_value *b = &r[step->b], *c = &r[step->c];            \
+        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                         \
+            if (b->as.i sign_ c->as.i) NEXT();                        \
+            GO(TARGET(step));                                         \
+        }                                                             \
+        if (BOTH(TAG_FLOAT, b, c))                                    \
+            truth = b->as.f sign_ c->as.f;                            \
+        else if (!slow_compare(vm, r, instance, step, &truth))        \
+            goto raise;                                               \
+        if (truth) NEXT();                                            \
+        GO(TARGET(step));                                             \
+    }                                                                 \
+    STEP(UNLESS_##name_##_INT) :                                      \
+    {                                                                 \
+        const cy_value *b = &r[step->b];                              \
+        if (CY_LIKELY(b->tag == TAG_INT)) {                           \
+            if (b->as.i sign_(int64_t)(int32_t) step->c) NEXT();      \
+            GO(TARGET(step));                                         \
+        }                                                             \
+        if (!slow_compare(vm, r, instance, step, &truth)) goto raise; \
+        if (truth) NEXT();                                            \
+        GO(TARGET(step));                                             \
     }
 
 enum interp_outcome interp_run(struct vm *vm, struct fiber *fiber)
@@ -255,8 +276,9 @@ unwind_now:
     if (!unwind(vm, fiber)) return INTERP_ENDED;
     goto reload;
 
-    /* -- moving ---------------------------------------------------------------------------------------------------- */
-    STEP(MOVE) : {
+    /* -- moving ------------------------------------------------------------------------------------------ */
+    STEP(MOVE) :
+    {
         cy_value value = value_ref(r[step->b]);
         cy_value *to = &r[step->a];
         if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
@@ -264,49 +286,59 @@ unwind_now:
         to->as.i = value.as.i;
         NEXT();
     }
-    STEP(TAKE) : {
+    STEP(TAKE) :
+    {
         cy_value *from = &r[step->b], *to = &r[step->a];
         if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
         COPY(to, from);
         from->tag = TAG_NIL;
         NEXT();
     }
-    STEP(CONSTANT) : {
+    STEP(CONSTANT) :
+    {
         cy_value value = value_ref(k[step->c]);
         slow_put(vm, &r[step->a], value);
         NEXT();
     }
-    STEP(INT) : {
+    STEP(INT) :
+    {
         SET(step->a, TAG_INT, i, (int64_t)(int32_t)step->c);
         NEXT();
     }
-    STEP(DROP) : {
+    STEP(DROP) :
+    {
         slow_clear(vm, &r[step->b]);
         NEXT();
     }
-    STEP(CAPTURE) : {
+    STEP(CAPTURE) :
+    {
         slow_put(vm, &r[step->a], value_ref(frame->closure->captures[step->c]));
         NEXT();
     }
-    STEP(SELF) : {
+    STEP(SELF) :
+    {
         fiber->frame = frame;
         SLOW(slow_self(fiber, r, step));
     }
-    STEP(GLOBAL_GET) : {
+    STEP(GLOBAL_GET) :
+    {
         slow_put(vm, &r[step->a], value_ref(instance->globals[step->c]));
         NEXT();
     }
-    STEP(GLOBAL_SET) : {
+    STEP(GLOBAL_SET) :
+    {
         slow_put(vm, &instance->globals[step->c], slow_take(&r[step->b]));
         NEXT();
     }
-    STEP(DEFAULT) : {
+    STEP(DEFAULT) :
+    {
         if (r[step->b].tag == TAG_ABSENT) NEXT();
         GO(TARGET(step));
     }
 
-    /* -- in place -------------------------------------------------------------------------------------------------- */
-    STEP(LOCAL_ADD) : {
+    /* -- in place ---------------------------------------------------------------------------------------- */
+    STEP(LOCAL_ADD) :
+    {
         cy_value *a = &r[step->a];
         const cy_value *c = &r[step->c];
         int64_t number;
@@ -322,7 +354,8 @@ unwind_now:
         if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
         NEXT();
     }
-    STEP(LOCAL_ADD_INT) : {
+    STEP(LOCAL_ADD_INT) :
+    {
         cy_value *a = &r[step->a];
         int64_t number;
         if (CY_LIKELY(a->tag == TAG_INT) &&
@@ -334,7 +367,8 @@ unwind_now:
     }
     STEP(LOCAL_APPEND) : SLOW(slow_append(vm, &r[step->a], &r[step->b]));
     STEP(LOCAL_PATH_SET) : SLOW(slow_path_set(vm, &r[step->a], &r[step->b], step->x));
-    STEP(GLOBAL_ADD) : {
+    STEP(GLOBAL_ADD) :
+    {
         if (CY_UNLIKELY(!slow_add_in_place(vm, &instance->globals[step->a], r[step->c]))) goto raise;
         if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
         NEXT();
@@ -342,7 +376,7 @@ unwind_now:
     STEP(GLOBAL_APPEND) : SLOW(slow_append(vm, &instance->globals[step->a], &r[step->b]));
     STEP(GLOBAL_PATH_SET) : SLOW(slow_path_set(vm, &instance->globals[step->a], &r[step->b], step->x));
 
-    /* -- arithmetic ------------------------------------------------------------------------------------------------ */
+    /* -- arithmetic -------------------------------------------------------------------------------------- */
     ARITHMETIC(ADD, __builtin_add_overflow, +)
     ARITHMETIC(SUB, __builtin_sub_overflow, -)
     ARITHMETIC(MUL, __builtin_mul_overflow, *)
@@ -360,71 +394,82 @@ unwind_now:
     STEP(BIT_NOT) : SLOW(slow_unary(vm, r, step));
     STEP(NOT) : SLOW(slow_unary(vm, r, step));
 
-    /* -- comparing ------------------------------------------------------------------------------------------------- */
+    /* -- comparing --------------------------------------------------------------------------------------- */
     COMPARE(EQ, ==)
     COMPARE(NE, !=)
     COMPARE(LT, <)
     COMPARE(LE, <=)
     COMPARE(GT, >)
     COMPARE(GE, >=)
-    STEP(EQ_CONSTANT) : STEP(NE_CONSTANT) : {
+    STEP(EQ_CONSTANT) : STEP(NE_CONSTANT) :
+    {
         if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
         SET(step->a, TAG_BOOL, i, truth);
         NEXT();
     }
-    STEP(UNLESS_EQ_CONSTANT) : STEP(UNLESS_NE_CONSTANT) : {
+    STEP(UNLESS_EQ_CONSTANT) : STEP(UNLESS_NE_CONSTANT) :
+    {
         if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
         if (truth) NEXT();
         GO(TARGET(step));
     }
-    STEP(IS_KIND) : STEP(IS_RECORD) : {
+    STEP(IS_KIND) : STEP(IS_RECORD) :
+    {
         slow_is(vm, r, instance, step);
         NEXT();
     }
-    STEP(CHECK_KIND) : {
+    STEP(CHECK_KIND) :
+    {
         if (CY_LIKELY(value_kind_by_tag[r[step->b].tag] == step->c)) NEXT();
         SLOW(slow_check(vm, r, instance, step));
     }
     STEP(CHECK_RECORD) : SLOW(slow_check(vm, r, instance, step));
 
-    /* -- jumps ----------------------------------------------------------------------------------------------------- */
+    /* -- jumps ------------------------------------------------------------------------------------------- */
     STEP(JUMP) : GO(TARGET(step));
-    STEP(JUMP_IF_FALSE) : {
+    STEP(JUMP_IF_FALSE) :
+    {
         truth = value_truthy(r[step->b]);
         if (CY_UNLIKELY(step->x & RUN_OWN_B) && r[step->b].tag >= TAG_HEAP) interp_drop(vm, &r[step->b]);
         if (truth) NEXT();
         GO(TARGET(step));
     }
-    STEP(JUMP_IF_TRUE) : {
+    STEP(JUMP_IF_TRUE) :
+    {
         truth = value_truthy(r[step->b]);
         if (CY_UNLIKELY(step->x & RUN_OWN_B) && r[step->b].tag >= TAG_HEAP) interp_drop(vm, &r[step->b]);
         if (!truth) NEXT();
         GO(TARGET(step));
     }
-    STEP(LOOP) : {
+    STEP(LOOP) :
+    {
         step = TARGET(step);
         if (CY_UNLIKELY(--vm->budget < 0)) goto yield;
         GO(step);
     }
-    STEP(LOOP_INT) : {
+    STEP(LOOP_INT) :
+    {
         step = TARGET(step);
         if (CY_UNLIKELY(--vm->budget < 0)) goto yield;
         goto STEP(INTLOOP_NEXT);
     }
 
-    /* -- calls ----------------------------------------------------------------------------------------------------- */
-    STEP(CALL_FUNCTION) : {
+    /* -- calls ------------------------------------------------------------------------------------------- */
+    STEP(CALL_FUNCTION) :
+    {
         callee = &instance->functions[step->c];
         closure = NULL;
         base = &r[step->b];
         arg_count = step->x;
         goto enter;
     }
-    STEP(CALL_WRONG) : {
+    STEP(CALL_WRONG) :
+    {
         slow_wrong_count(vm, instance, step->c, step->x);
         goto raise;
     }
-    STEP(CALL) : {
+    STEP(CALL) :
+    {
         cy_value function = r[step->b];
         base = &r[step->b + 1];
         arg_count = step->x;
@@ -468,13 +513,15 @@ yield:
     vm->budget = 0;
     return INTERP_YIELDED;
 
-    STEP(RETURN) : {
+    STEP(RETURN) :
+    {
         returned.tag = r[step->b].tag;
         returned.as.i = r[step->b].as.i;
         r[step->b].tag = TAG_NIL;
         goto leave;
     }
-    STEP(RETURN_CONSTANT) : {
+    STEP(RETURN_CONSTANT) :
+    {
         returned = value_ref(k[step->b]);
         goto leave;
     }
@@ -499,7 +546,8 @@ leave:
     }
     NEXT();
 
-    STEP(NATIVE) : {
+    STEP(NATIVE) :
+    {
         import = step->c;
         base = &r[step->b];
         arg_count = step->x;
@@ -520,17 +568,20 @@ invoke : {
 }
 
     STEP(NATIVE_FUNCTION) : SLOW(slow_native_function(fiber, r, step));
-    STEP(CLOSURE) : {
+    STEP(CLOSURE) :
+    {
         fiber->frame = frame;
         SLOW(slow_closure(fiber, r, step));
     }
     STEP(SPAWN) : SLOW(task_spawn(fiber, &r[step->b], step->x));
 
-    /* -- loops ----------------------------------------------------------------------------------------------------- */
-    STEP(INTLOOP_BEGIN) : {
+    /* -- loops ------------------------------------------------------------------------------------------- */
+    STEP(INTLOOP_BEGIN) :
+    {
         cy_value from = r[step->b], to = r[step->c];
         if (CY_UNLIKELY(from.tag != TAG_INT || to.tag != TAG_INT)) {
-            error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from), value_kind_text(vm, to));
+            error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from),
+                        value_kind_text(vm, to));
             goto raise;
         }
         r[step->a].tag = r[step->a + 1].tag = TAG_INTLOOP;
@@ -538,7 +589,8 @@ invoke : {
         r[step->a + 1].as.i = to.as.i;
         NEXT();
     }
-    STEP(INTLOOP_NEXT) : {
+    STEP(INTLOOP_NEXT) :
+    {
         cy_value *state = &r[step->b];
         int64_t number = state[0].as.i;
         if (number >= state[1].as.i) GO(TARGET(step));
@@ -547,13 +599,15 @@ invoke : {
         NEXT();
     }
     STEP(ITER_BEGIN) : SLOW(slow_iter_begin(vm, r, step));
-    STEP(ITER_NEXT) : {
+    STEP(ITER_NEXT) :
+    {
         cy_value item;
         if (!slow_iter_next(&r[step->b], false, NULL, &item)) GO(TARGET(step));
         slow_put(vm, &r[step->c], item);
         NEXT();
     }
-    STEP(ITER_NEXT_PAIR) : {
+    STEP(ITER_NEXT_PAIR) :
+    {
         cy_value key, item;
         if (!slow_iter_next(&r[step->b], true, &key, &item)) GO(TARGET(step));
         slow_put(vm, &r[step->c], key);
@@ -561,37 +615,44 @@ invoke : {
         NEXT();
     }
 
-    /* -- errors ---------------------------------------------------------------------------------------------------- */
-    STEP(TRY_BEGIN) : STEP(DEFER_BEGIN) : {
-        unwind_push_handler(frame, r, step->b, (uint32_t)(TARGET(step) - frame->function->code), step->op == RUN_DEFER_BEGIN);
+    /* -- errors ------------------------------------------------------------------------------------------ */
+    STEP(TRY_BEGIN) : STEP(DEFER_BEGIN) :
+    {
+        unwind_push_handler(frame, r, step->b, (uint32_t)(TARGET(step) - frame->function->code),
+                            step->op == RUN_DEFER_BEGIN);
         NEXT();
     }
-    STEP(HANDLER_END) : {
+    STEP(HANDLER_END) :
+    {
         unwind_pop_handler(frame, r, step->b);
         NEXT();
     }
-    STEP(DEFER_ATTACH) : {
+    STEP(DEFER_ATTACH) :
+    {
         slow_defer_attach(vm, &r[step->b], &r[step->c]);
         NEXT();
     }
-    STEP(RETHROW) : {
+    STEP(RETHROW) :
+    {
         cy_value pending = slow_take(&r[step->b]);
         if (pending.tag != TAG_STOP) error_raise_value(vm, pending);
         goto raise;
     }
-    STEP(THROW) : {
+    STEP(THROW) :
+    {
         slow_throw(vm, &r[step->b]);
         goto raise;
     }
 
-    /* -- collections ----------------------------------------------------------------------------------------------- */
+    /* -- collections ------------------------------------------------------------------------------------- */
     STEP(LIST) : SLOW(slow_list(vm, r, step));
     STEP(MAP) : SLOW(slow_map(vm, r, step));
     STEP(RECORD) : SLOW(slow_record(vm, r, instance, step));
     STEP(RANGE) : SLOW(slow_range(vm, r, step));
     STEP(REF) : SLOW(slow_ref(vm, r, step));
     STEP(TEXT) : SLOW(slow_text(vm, r, step));
-    STEP(INDEX_GET) : {
+    STEP(INDEX_GET) :
+    {
         const cy_value *b = &r[step->b], *c = &r[step->c];
         if (CY_LIKELY(b->tag == TAG_LIST && c->tag == TAG_INT) && !(step->x & RUN_OWN_B)) {
             const struct list *list = list_of(*b);
@@ -604,8 +665,10 @@ invoke : {
         SLOW(slow_index_get(vm, r, step));
     }
     STEP(INDEX_GET_INT) : SLOW(slow_index_get(vm, r, step));
-    STEP(FIELD_GET) : {
-        const cy_value *field = interp_cached_field(r[step->b], (const struct run_cache *)(step + 1), k[step->c]);
+    STEP(FIELD_GET) :
+    {
+        const cy_value *field =
+            interp_cached_field(r[step->b], (const struct run_cache *)(step + 1), k[step->c]);
         if (CY_LIKELY(field != NULL)) {
             cy_value value = value_ref(*field);
             if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);

@@ -17,7 +17,7 @@ static bool slow_too_large(struct vm *vm, cy_err err, const char *limit_name)
     return error_raise(vm, err, MESSAGE_TOO_LARGE, limit->name, (long long)limit->value, limit->unit);
 }
 
-/* -- building --------------------------------------------------------------------------------------------------------------- */
+/* -- building -------------------------------------------------------------------------------------------- */
 
 bool slow_list(struct vm *vm, cy_value *r, const struct run_step *step)
 {
@@ -73,7 +73,8 @@ bool slow_range(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     cy_value from = r[step->b], to = r[step->c], range;
     if (from.tag != TAG_INT || to.tag != TAG_INT)
-        return error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from), value_kind_text(vm, to));
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from),
+                           value_kind_text(vm, to));
     cy_err err = range_new(vm, from.as.i, to.as.i, &range);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     slow_put(vm, &r[step->a], range);
@@ -105,7 +106,7 @@ bool slow_text(struct vm *vm, cy_value *r, const struct run_step *step)
     return true;
 }
 
-/* -- loops ------------------------------------------------------------------------------------------------------------------ */
+/* -- loops ----------------------------------------------------------------------------------------------- */
 
 bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step)
 {
@@ -122,7 +123,8 @@ bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step)
     return true;
 }
 
-static bool slow_iter_map(const struct map_object *map, uint64_t *index, bool pair, cy_value *key_out, cy_value *value_out)
+static bool slow_iter_map(const struct map_object *map, uint64_t *index, bool pair, cy_value *key_out,
+                          cy_value *value_out)
 {
     while (*index < map->entry_count && map->entries[*index].key.tag == TAG_ABSENT) ++*index;
     if (*index >= map->entry_count) return false;
@@ -130,7 +132,8 @@ static bool slow_iter_map(const struct map_object *map, uint64_t *index, bool pa
     if (pair) {
         *key_out = value_ref(entry->key);
         *value_out = value_ref(entry->value);
-    } else *value_out = value_ref(entry->key);
+    } else
+        *value_out = value_ref(entry->key);
     return true;
 }
 
@@ -162,7 +165,7 @@ bool slow_iter_next(cy_value *state, bool pair, cy_value *key_out, cy_value *val
     return true;
 }
 
-/* -- functions as values ------------------------------------------------------------------------------------------------------ */
+/* -- functions as values --------------------------------------------------------------------------------- */
 
 /* A function that captures nothing is one value per instance, so that it equals itself. */
 static bool slow_plain_function(struct instance *instance, uint32_t index, cy_value *owned_out)
@@ -193,7 +196,8 @@ bool slow_closure(struct fiber *fiber, cy_value *r, const struct run_step *step)
         for (uint32_t i = 0; i < source->capture_count; i++) {
             const struct capture *capture = &source->captures[i];
             CHECK(capture->from_parent_local || (parent && capture->index < parent->capture_count));
-            function->captures[i] = value_ref(capture->from_parent_local ? r[capture->index] : parent->captures[capture->index]);
+            function->captures[i] =
+                value_ref(capture->from_parent_local ? r[capture->index] : parent->captures[capture->index]);
         }
     }
     slow_put(fiber->vm, &r[step->a], value);
@@ -204,7 +208,8 @@ bool slow_self(struct fiber *fiber, cy_value *r, const struct run_step *step)
 {
     struct function_object *closure = fiber->frame->closure;
     cy_value value;
-    if (closure) value = value_ref(value_object(TAG_FUNCTION, &closure->container.head));
+    if (closure)
+        value = value_ref(value_object(TAG_FUNCTION, &closure->container.head));
     else {
         struct instance *instance = fiber->instance;
         uint32_t index = (uint32_t)(fiber->frame->function - instance->functions);
@@ -239,10 +244,11 @@ bool slow_wrong_count(struct vm *vm, const struct instance *instance, uint32_t f
     const char *shown = count ? text : "function";
     if (source->required_count == source->param_count)
         return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS, shown, source->param_count, arg_count);
-    return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_RANGE, shown, source->required_count, source->param_count, arg_count);
+    return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_RANGE, shown, source->required_count,
+                       source->param_count, arg_count);
 }
 
-/* -- errors ------------------------------------------------------------------------------------------------------------------- */
+/* -- errors ---------------------------------------------------------------------------------------------- */
 
 bool slow_throw(struct vm *vm, cy_value *slot)
 {
@@ -251,7 +257,8 @@ bool slow_throw(struct vm *vm, cy_value *slot)
     builder_init(&text);
     text.count_max = 4096; /* a message, not a document: the value itself is in error.data */
     value_format(vm, *slot, false, &text);
-    cy_bytes shown = slot->tag == TAG_STR ? cy_bytes_slice(string_bytes(*slot), 0, 4096) : builder_view(&text);
+    cy_bytes shown =
+        slot->tag == TAG_STR ? cy_bytes_slice(string_bytes(*slot), 0, 4096) : builder_view(&text);
     cy_value error = error_make(vm, CY_ERR(THROWN), shown, value_ref(*slot));
     builder_fini(&text);
     return error_raise_value(vm, error);
@@ -265,9 +272,10 @@ void slow_defer_attach(struct vm *vm, cy_value *pending, cy_value *error)
     cy_bytes message = shown ? error_message(vm, *error) : CY_BYTES_NONE;
     if (!value_is_error(vm, *pending)) {
         if (vm->options.log)
-            log_write(vm->options.log, LOG_WARN, "defer of a stopped task failed: %.*s: %.*s", CY_BYTES_ARG(kind),
-                      CY_BYTES_ARG(message));
-    } else if (value_is_unshared(*pending) && record_of(*pending)->fields[ERROR_FIELD_STACK].tag == TAG_LIST) {
+            log_write(vm->options.log, LOG_WARN, "defer of a stopped task failed: %.*s: %.*s",
+                      CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
+    } else if (value_is_unshared(*pending) &&
+               record_of(*pending)->fields[ERROR_FIELD_STACK].tag == TAG_LIST) {
         struct builder line;
         cy_value text;
         builder_init(&line);

@@ -3,8 +3,8 @@
  * vm/run/interp_slow.c: arithmetic and comparing of anything but two ints or two floats, and their errors.
  *
  * In:   slots. Out: see interp_slow.h.
- * Rules: DESIGN 3: + joins strings with str, int, float, bool and concatenates lists; == never errs; < needs two numbers
- *       or two strings.
+ * Rules: DESIGN 3: + joins strings with str, int, float, bool and concatenates lists; == never errs; <
+ *       needs two numbers or two strings.
  */
 #include "vm/run/interp_slow.h"
 
@@ -62,8 +62,8 @@ static const char *slow_sign(enum run_op op)
 /* The step's right side as a value. */
 static bool slow_is_int_form(enum run_op op)
 {
-    return op == RUN_LOCAL_ADD_INT || (op >= RUN_ADD_INT && op <= RUN_MOD_INT) || (op >= RUN_EQ_INT && op <= RUN_GE_INT) ||
-           (op >= RUN_UNLESS_EQ_INT && op <= RUN_UNLESS_GE_INT);
+    return op == RUN_LOCAL_ADD_INT || (op >= RUN_ADD_INT && op <= RUN_MOD_INT) ||
+           (op >= RUN_EQ_INT && op <= RUN_GE_INT) || (op >= RUN_UNLESS_EQ_INT && op <= RUN_UNLESS_GE_INT);
 }
 static cy_value slow_right(const cy_value *r, const struct run_step *step)
 {
@@ -78,7 +78,8 @@ static void slow_let_go(struct vm *vm, cy_value *r, const struct run_step *step)
 
 static bool slow_operands_refused(struct vm *vm, const char *sign, cy_value b, cy_value c)
 {
-    return error_raise(vm, CY_ERR(TYPE), MESSAGE_OPERANDS, sign, value_kind_text(vm, b), value_kind_text(vm, c));
+    return error_raise(vm, CY_ERR(TYPE), MESSAGE_OPERANDS, sign, value_kind_text(vm, b),
+                       value_kind_text(vm, c));
 }
 
 static bool slow_number_failed(struct vm *vm, cy_err err, const char *sign, int64_t count)
@@ -88,7 +89,7 @@ static bool slow_number_failed(struct vm *vm, cy_err err, const char *sign, int6
     return error_raise(vm, err, MESSAGE_SHIFT, sign, (long long)count);
 }
 
-/* -- ints and floats ------------------------------------------------------------------------------------------------------ */
+/* -- ints and floats ------------------------------------------------------------------------------------- */
 
 static cy_err slow_ints(const char *sign, int64_t b, int64_t c, int64_t *out)
 {
@@ -126,7 +127,7 @@ static cy_err slow_floats(const char *sign, double b, double c, double *out)
 static inline bool slow_is_number(cy_value value) { return value.tag == TAG_INT || value.tag == TAG_FLOAT; }
 static double slow_as_float(cy_value value) { return value.tag == TAG_INT ? (double)value.as.i : value.as.f; }
 
-/* -- strings and lists ------------------------------------------------------------------------------------------------------ */
+/* -- strings and lists ----------------------------------------------------------------------------------- */
 
 static bool slow_failed_growth(struct vm *vm, cy_err err, bool list)
 {
@@ -164,13 +165,17 @@ static bool slow_extend(struct vm *vm, cy_value *unshared, cy_value more, cy_err
     char room[STRING_NUMBER_BYTES];
     cy_bytes text;
     *err_out = CY_OK;
-    if (unshared->tag == TAG_LIST && more.tag == TAG_LIST) *err_out = list_extend(vm, list_of(*unshared), more);
-    else if (unshared->tag == TAG_STR && string_text_of(more, room, &text)) *err_out = string_append(vm, unshared, text);
-    else return false;
+    if (unshared->tag == TAG_LIST && more.tag == TAG_LIST)
+        *err_out = list_extend(vm, list_of(*unshared), more);
+    else if (unshared->tag == TAG_STR && string_text_of(more, room, &text))
+        *err_out = string_append(vm, unshared, text);
+    else
+        return false;
     return true;
 }
 
-/* target = target + more, in place when target is the only holder. `more` is borrowed and held by somebody else. */
+/* target = target + more, in place when target is the only holder. `more` is borrowed and held by somebody
+ * else. */
 bool slow_add_in_place(struct vm *vm, cy_value *target, cy_value more)
 {
     cy_err err;
@@ -201,7 +206,8 @@ static bool slow_add(struct vm *vm, cy_value *r, const struct run_step *step, cy
     if ((step->x & RUN_OWN_B) && value_is_unshared(b) && slow_extend(vm, &r[step->b], c, &err)) {
         if (cy_failed(err)) return slow_failed_growth(vm, err, b.tag == TAG_LIST);
         sum = slow_take(&r[step->b]);
-    } else if (!slow_join(vm, b, c, &sum)) return false;
+    } else if (!slow_join(vm, b, c, &sum))
+        return false;
     slow_let_go(vm, r, step);
     slow_put(vm, &r[step->a], sum);
     return true;
@@ -218,7 +224,8 @@ bool slow_arithmetic(struct vm *vm, cy_value *r, const struct run_step *step)
     if (b.tag == TAG_INT && c.tag == TAG_INT) {
         result = value_int(0);
         err = slow_ints(sign, b.as.i, c.as.i, &result.as.i);
-    } else if (bits) return slow_operands_refused(vm, sign, b, c);
+    } else if (bits)
+        return slow_operands_refused(vm, sign, b, c);
     else {
         result = value_float(0);
         err = slow_floats(sign, slow_as_float(b), slow_as_float(c), &result.as.f);
@@ -234,10 +241,13 @@ bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step)
     if (step->op == RUN_NOT) {
         result = value_bool(!value_truthy(b));
         slow_let_go(vm, r, step);
-    } else if (step->op == RUN_NEG && b.tag == TAG_FLOAT) result = value_float(-b.as.f);
+    } else if (step->op == RUN_NEG && b.tag == TAG_FLOAT)
+        result = value_float(-b.as.f);
     else if (b.tag != TAG_INT) {
-        return error_raise(vm, CY_ERR(TYPE), MESSAGE_OPERAND, slow_sign((enum run_op)step->op), value_kind_text(vm, b));
-    } else if (step->op == RUN_BIT_NOT) result = value_int(~b.as.i);
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_OPERAND, slow_sign((enum run_op)step->op),
+                           value_kind_text(vm, b));
+    } else if (step->op == RUN_BIT_NOT)
+        result = value_int(~b.as.i);
     else {
         if (b.as.i == INT64_MIN) return slow_number_failed(vm, CY_ERR(OVERFLOW), "-", 0);
         result = value_int(-b.as.i);
@@ -246,7 +256,7 @@ bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step)
     return true;
 }
 
-/* -- comparing -------------------------------------------------------------------------------------------------------------- */
+/* -- comparing ------------------------------------------------------------------------------------------- */
 
 /* -1, 0, 1, or 2 when a NaN is among them; false when the kinds have no order. */
 static bool slow_order(cy_value b, cy_value c, int *order_out)
@@ -257,12 +267,15 @@ static bool slow_order(cy_value b, cy_value c, int *order_out)
         return true;
     }
     if (!slow_is_number(b) || !slow_is_number(c)) return false;
-    if (b.tag == TAG_INT && c.tag == TAG_INT) *order_out = (b.as.i > c.as.i) - (b.as.i < c.as.i);
-    else if (b.tag == TAG_INT) *order_out = arith_compare_int_float(b.as.i, c.as.f);
+    if (b.tag == TAG_INT && c.tag == TAG_INT)
+        *order_out = (b.as.i > c.as.i) - (b.as.i < c.as.i);
+    else if (b.tag == TAG_INT)
+        *order_out = arith_compare_int_float(b.as.i, c.as.f);
     else if (c.tag == TAG_INT) {
         int order = arith_compare_int_float(c.as.i, b.as.f);
         *order_out = order == 2 ? 2 : -order;
-    } else *order_out = isnan(b.as.f) || isnan(c.as.f) ? 2 : (b.as.f > c.as.f) - (b.as.f < c.as.f);
+    } else
+        *order_out = isnan(b.as.f) || isnan(c.as.f) ? 2 : (b.as.f > c.as.f) - (b.as.f < c.as.f);
     return true;
 }
 
@@ -277,18 +290,25 @@ static enum run_op slow_compare_of(enum run_op op)
     return op;
 }
 
-bool slow_compare(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step, bool *truth_out)
+bool slow_compare(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step,
+                  bool *truth_out)
 {
     enum run_op form = (enum run_op)step->op, op = slow_compare_of(form);
     bool constant = form >= RUN_EQ_CONSTANT && form <= RUN_UNLESS_NE_CONSTANT;
     cy_value b = r[step->b], c = constant ? instance->constants[step->c] : slow_right(r, step);
     int order;
-    if (op == RUN_EQ || op == RUN_NE) *truth_out = value_equal(vm, b, c) == (op == RUN_EQ);
-    else if (!slow_order(b, c, &order)) return slow_operands_refused(vm, slow_sign(form), b, c);
-    else if (op == RUN_LT) *truth_out = order == -1;
-    else if (op == RUN_LE) *truth_out = order == -1 || order == 0;
-    else if (op == RUN_GT) *truth_out = order == 1;
-    else *truth_out = order == 1 || order == 0;
+    if (op == RUN_EQ || op == RUN_NE)
+        *truth_out = value_equal(vm, b, c) == (op == RUN_EQ);
+    else if (!slow_order(b, c, &order))
+        return slow_operands_refused(vm, slow_sign(form), b, c);
+    else if (op == RUN_LT)
+        *truth_out = order == -1;
+    else if (op == RUN_LE)
+        *truth_out = order == -1 || order == 0;
+    else if (op == RUN_GT)
+        *truth_out = order == 1;
+    else
+        *truth_out = order == 1 || order == 0;
     slow_let_go(vm, r, step);
     return true;
 }

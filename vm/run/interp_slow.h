@@ -3,7 +3,8 @@
  * vm/run/interp_slow.h: what the interpreter's steps do when the quick way does not apply. Private to vm/run.
  *
  * In:   `r`, slot 0 of the frame (it does not move), and the step.
- * Out:  the result in its slot and owned operands let go; or false, vm->raised set and every slot still valid.
+ * Out:  the result in its slot and owned operands let go; or false, vm->raised set and every slot still
+ *       valid.
  */
 #ifndef CY_RUN_INTERP_SLOW_H
 #define CY_RUN_INTERP_SLOW_H
@@ -30,7 +31,8 @@ static inline void slow_clear(struct vm *vm, cy_value *slot) { value_unref(vm, s
 bool slow_arithmetic(struct vm *vm, cy_value *r, const struct run_step *step);
 bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step);
 /* All comparison steps, also the fused ones; the answer is in `*truth_out`. */
-bool slow_compare(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step, bool *truth_out);
+bool slow_compare(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step,
+                  bool *truth_out);
 void slow_is(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step);
 bool slow_check(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step);
 bool slow_add_in_place(struct vm *vm, cy_value *target, cy_value more);

@@ -2,10 +2,11 @@
  *
  * vm/run/key.c: what a map key hashes to.
  *
- * In:   any value. Out: a hash under which equal keys are equal (1 and 1.0 are one key, maps have no order), or KEY.
+ * In:   any value. Out: a hash under which equal keys are equal (1 and 1.0 are one key, maps have no
+ *       order), or KEY.
  * Method: containers keep their own stack of half-hashed levels instead of recursing.
- * Invariant: handles, functions, refs and opaque values are no keys, alone or inside: their identity must not outlive
- *       their owner.
+ * Invariant: handles, functions, refs and opaque values are no keys, alone or inside: their identity must
+ *       not outlive their owner.
  */
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
@@ -16,7 +17,14 @@
 #include "vm/run/vm_internal.h"
 
 /* Different kinds of container start from different numbers, so that [1] and {1: nil} differ. */
-enum { KEY_NIL = 0x6e, KEY_BOOL = 0x62, KEY_RANGE = 0x72, KEY_LIST = 0x6c, KEY_MAP = 0x6d, KEY_RECORD = 0x63 };
+enum {
+    KEY_NIL = 0x6e,
+    KEY_BOOL = 0x62,
+    KEY_RANGE = 0x72,
+    KEY_LIST = 0x6c,
+    KEY_MAP = 0x6d,
+    KEY_RECORD = 0x63
+};
 
 static uint64_t key_mix(struct vm *vm, uint64_t hash, uint64_t more)
 {
@@ -38,7 +46,8 @@ static cy_err key_hash_float(struct vm *vm, double number, uint64_t *hash_out)
 }
 
 /* A value without contents. `*container_out` says that it has some instead. */
-static cy_err key_hash_plain(struct vm *vm, cy_value key, bool inside, uint64_t *hash_out, bool *container_out)
+static cy_err key_hash_plain(struct vm *vm, cy_value key, bool inside, uint64_t *hash_out,
+                             bool *container_out)
 {
     *container_out = false;
     switch (key.tag) {
@@ -51,7 +60,8 @@ static cy_err key_hash_plain(struct vm *vm, cy_value key, bool inside, uint64_t 
     case TAG_FLOAT: return key_hash_float(vm, key.as.f, hash_out);
     case TAG_STR: *hash_out = string_hash(vm, string_of(key)); return CY_OK;
     case TAG_RANGE:
-        *hash_out = key_mix(vm, key_mix(vm, KEY_RANGE, (uint64_t)range_of(key)->from), (uint64_t)range_of(key)->to);
+        *hash_out =
+            key_mix(vm, key_mix(vm, KEY_RANGE, (uint64_t)range_of(key)->from), (uint64_t)range_of(key)->to);
         return CY_OK;
     case TAG_LIST:
     case TAG_MAP:
@@ -94,7 +104,8 @@ static bool key_next(struct key_level *level, cy_value *content_out)
     }
     default: {
         const struct map_object *map = map_object_of(level->container);
-        while (level->index < map->entry_count && map->entries[level->index].key.tag == TAG_ABSENT) level->index++;
+        while (level->index < map->entry_count && map->entries[level->index].key.tag == TAG_ABSENT)
+            level->index++;
         if (level->index >= map->entry_count) return false;
         level->key_hash = map->entries[level->index].hash;
         *content_out = map->entries[level->index++].value;
@@ -106,8 +117,10 @@ static bool key_next(struct key_level *level, cy_value *content_out)
 static void key_add(struct vm *vm, struct key_level *level, uint64_t content_hash)
 {
     /* A sum does not depend on the order of entries. */
-    if (level->container.tag == TAG_MAP) level->hash += key_mix(vm, level->key_hash, content_hash);
-    else level->hash = key_mix(vm, level->hash, content_hash);
+    if (level->container.tag == TAG_MAP)
+        level->hash += key_mix(vm, level->key_hash, content_hash);
+    else
+        level->hash = key_mix(vm, level->hash, content_hash);
 }
 
 static cy_err key_hash_container(struct vm *vm, cy_value key, uint64_t *hash_out)
@@ -141,8 +154,10 @@ static cy_err key_hash_container(struct vm *vm, cy_value key, uint64_t *hash_out
             uint64_t hash = 0;
             err = key_hash_plain(vm, content, true, &hash, &descend);
             if (cy_failed(err)) break;
-            if (descend) key = content;
-            else key_add(vm, &levels[depth - 1], hash);
+            if (descend)
+                key = content;
+            else
+                key_add(vm, &levels[depth - 1], hash);
         }
         if (!descend) break;
     }

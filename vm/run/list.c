@@ -26,7 +26,10 @@ static size_t list_memory_bytes(const struct list *list)
     return list->capacity * list_item_bytes(list_kind_of(list));
 }
 
-static void list_set_kind(struct list *list, enum list_kind kind) { list->container.head.flags = (uint8_t)kind; }
+static void list_set_kind(struct list *list, enum list_kind kind)
+{
+    list->container.head.flags = (uint8_t)kind;
+}
 
 /* The narrowest kind that holds what `kind` holds and `item` too. Bytes are only what list_new_bytes made. */
 static enum list_kind list_kind_with(enum list_kind kind, cy_value item)
@@ -114,8 +117,10 @@ static void list_widen_items(struct list *list, enum list_kind kind)
 {
     for (uint32_t i = list->count; i-- > 0;) {
         cy_value item = list_item(list, i);
-        if (kind == LIST_INT64) list->items.ints[i] = item.as.i;
-        else list->items.any[i] = item;
+        if (kind == LIST_INT64)
+            list->items.ints[i] = item.as.i;
+        else
+            list->items.any[i] = item;
     }
 }
 
@@ -126,7 +131,8 @@ static cy_err list_reshape(struct vm *vm, struct list *list, enum list_kind kind
     if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
     size_t bytes = capacity * list_item_bytes(kind), bytes_old = list_memory_bytes(list);
     if (bytes != bytes_old) {
-        void *memory = list->items.memory ? heap_resize(vm, list->items.memory, bytes_old, bytes) : heap_alloc(vm, bytes);
+        void *memory = list->items.memory ? heap_resize(vm, list->items.memory, bytes_old, bytes)
+                                          : heap_alloc(vm, bytes);
         if (!memory) return CY_ERR(NO_MEMORY);
         list->items.memory = memory;
     }
@@ -140,7 +146,8 @@ static cy_err list_make_room(struct vm *vm, struct list *list, enum list_kind ki
 {
     if (CY_LIKELY(kind == list_kind_of(list) && count <= list->capacity)) return CY_OK;
     size_t capacity = list->capacity;
-    if (count > capacity) capacity = cy_max_size(count, cy_min_size(capacity + capacity / 2 + 4, LIMIT_LIST_ITEMS));
+    if (count > capacity)
+        capacity = cy_max_size(count, cy_min_size(capacity + capacity / 2 + 4, LIMIT_LIST_ITEMS));
     return list_reshape(vm, list, kind, capacity);
 }
 
@@ -156,8 +163,8 @@ static void list_store(struct list *list, uint32_t index, cy_value owned_item)
 
 cy_err list_push(struct vm *vm, struct list *unshared, cy_value owned_item)
 {
-    cy_err err =
-        list_make_room(vm, unshared, list_kind_with(list_kind_of(unshared), owned_item), (size_t)unshared->count + 1);
+    cy_err err = list_make_room(vm, unshared, list_kind_with(list_kind_of(unshared), owned_item),
+                                (size_t)unshared->count + 1);
     if (cy_failed(err)) {
         value_unref(vm, owned_item);
         return err;
@@ -169,7 +176,8 @@ cy_err list_push(struct vm *vm, struct list *unshared, cy_value owned_item)
 cy_err list_set(struct vm *vm, struct list *unshared, uint32_t index, cy_value owned_item)
 {
     CHECK(index < unshared->count);
-    cy_err err = list_make_room(vm, unshared, list_kind_with(list_kind_of(unshared), owned_item), unshared->count);
+    cy_err err =
+        list_make_room(vm, unshared, list_kind_with(list_kind_of(unshared), owned_item), unshared->count);
     if (cy_failed(err)) {
         value_unref(vm, owned_item);
         return err;
@@ -208,7 +216,8 @@ static void list_copy_items(struct list *to, const struct list *from, size_t beg
 {
     size_t item_bytes = list_item_bytes(list_kind_of(from));
     uint8_t *target = (uint8_t *)to->items.memory + to->count * item_bytes;
-    if (end > begin) memcpy(target, (const uint8_t *)from->items.memory + begin * item_bytes, (end - begin) * item_bytes);
+    if (end > begin)
+        memcpy(target, (const uint8_t *)from->items.memory + begin * item_bytes, (end - begin) * item_bytes);
     if (list_kind_of(from) == LIST_ANY)
         for (size_t i = begin; i < end; i++) value_ref(from->items.any[i]);
     to->count += (uint32_t)(end - begin);

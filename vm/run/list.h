@@ -2,8 +2,8 @@
  *
  * vm/run/list.h: the layout of list, private to vm/run.
  *
- * A list knows the kind of its elements and stores them bare: a list of a million ints is 8 MB. Storing another kind
- * promotes: byte -> int -> any, float -> any.
+ * A list knows the kind of its elements and stores them bare: a list of a million ints is 8 MB. Storing
+ * another kind promotes: byte -> int -> any, float -> any.
  * Invariant: object.flags is the element kind; LIST_EMPTY only while count is 0 (the first item decides).
  */
 #ifndef CY_RUN_LIST_H

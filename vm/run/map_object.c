@@ -3,7 +3,8 @@
  * vm/run/map_object.c: the language's map: insertion order, open addressing, keys hashed with a seed.
  *
  * In:   keys and values. Out: owned map values.
- * Invariant: see map_object.h. Removing leaves a hole in `entries`; when holes are the majority the entries move together.
+ * Invariant: see map_object.h. Removing leaves a hole in `entries`; when holes are the majority the
+ *       entries move together.
  * Not here: what a key hashes to (key.c).
  */
 #include "vm/run/map_object.h"
@@ -66,7 +67,8 @@ bool map_object_pop_dead(struct map_object *map, cy_value *item_out)
 static bool map_object_key_equal(struct vm *vm, cy_value a, cy_value b)
 {
     if (a.tag == TAG_STR && b.tag == TAG_STR) {
-        return a.as.object == b.as.object || cy_bytes_equal(string_view(string_of(a)), string_view(string_of(b)));
+        return a.as.object == b.as.object ||
+               cy_bytes_equal(string_view(string_of(a)), string_view(string_of(b)));
     }
     return value_equal(vm, a, b);
 }
@@ -76,7 +78,9 @@ uint32_t map_object_find(struct vm *vm, const struct map_object *map, cy_value k
     if (map->slot_count == 0) {
         for (uint32_t i = 0; i < map->entry_count; i++) {
             const struct map_object_entry *entry = &map->entries[i];
-            if (entry->hash == hash && !map_object_is_hole(entry) && map_object_key_equal(vm, entry->key, key)) return i;
+            if (entry->hash == hash && !map_object_is_hole(entry) &&
+                map_object_key_equal(vm, entry->key, key))
+                return i;
         }
         return MAP_OBJECT_NONE;
     }
@@ -112,8 +116,8 @@ static void map_object_close_holes(struct map_object *map)
     CHECK(count == map->live_count);
 }
 
-/* Replaces the slots by enough for `entry_capacity` entries, at most half of them used, and fills them. Holes go first: a
- * removed entry must not be in the slots again. Unchanged on failure. */
+/* Replaces the slots by enough for `entry_capacity` entries, at most half of them used, and fills them.
+ * Holes go first: a removed entry must not be in the slots again. Unchanged on failure. */
 static cy_err map_object_rebuild_slots(struct vm *vm, struct map_object *map, size_t entry_capacity)
 {
     size_t count = 0;
@@ -236,12 +240,15 @@ static uint32_t map_object_find_text(struct vm *vm, const struct map_object *map
     uint32_t mask = map->slot_count - 1, slot = (uint32_t)hash & mask;
     for (uint32_t i = 0;; i++, slot = (slot + 1) & mask) {
         uint32_t index = i;
-        if (map->slot_count > 0) index = map->slots[slot];
-        else if (i >= map->entry_count) return MAP_OBJECT_NONE;
+        if (map->slot_count > 0)
+            index = map->slots[slot];
+        else if (i >= map->entry_count)
+            return MAP_OBJECT_NONE;
         if (index == MAP_OBJECT_NONE) return MAP_OBJECT_NONE;
         if (index == MAP_OBJECT_REMOVED) continue;
         const struct map_object_entry *entry = &map->entries[index];
-        if (entry->hash == hash && entry->key.tag == TAG_STR && cy_bytes_equal(string_bytes(entry->key), key)) return index;
+        if (entry->hash == hash && entry->key.tag == TAG_STR && cy_bytes_equal(string_bytes(entry->key), key))
+            return index;
     }
 }
 
@@ -323,8 +330,8 @@ cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out)
     entry->key = value_absent();
     entry->value = value_absent();
     object->live_count--;
-    /* Without slots the last one leaves no hole. With slots it must: each insert then costs an entry, so that the removed
-     * marks are swept out before they fill the slots. */
+    /* Without slots the last one leaves no hole. With slots it must: each insert then costs an entry, so
+     * that the removed marks are swept out before they fill the slots. */
     if (object->slot_count == 0 && index + 1 == object->entry_count) object->entry_count--;
     value_unref(vm, before.key);
     value_unref(vm, before.value);

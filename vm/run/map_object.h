@@ -2,11 +2,12 @@
  *
  * vm/run/map_object.h: the layout of map, private to vm/run.
  *
- *   entries: | k v hash | k v hash | (removed) | k v hash |      in insertion order; a removed key is TAG_ABSENT
- *   slots:   | 2 | - | 0 | x | 3 | ...                           entry index, free, or removed; linear probing
+ *   entries: | k v hash | k v hash | (removed) | k v hash |      in insertion order; a removed key is
+ *   TAG_ABSENT slots:   | 2 | - | 0 | x | 3 | ...                           entry index, free, or removed;
+ *   linear probing
  *
- * Invariant: at most MAP_OBJECT_SCAN_MAX entries have no slots and are searched one by one. entry_count counts removed ones,
- *       live_count does not. Keys are hashed with the VM's seed.
+ * Invariant: at most MAP_OBJECT_SCAN_MAX entries have no slots and are searched one by one. entry_count
+ *       counts removed ones, live_count does not. Keys are hashed with the VM's seed.
  */
 #ifndef CY_RUN_MAP_OBJECT_H
 #define CY_RUN_MAP_OBJECT_H
@@ -37,12 +38,14 @@ static inline struct map_object *map_object_of(cy_value value)
     return (struct map_object *)value.as.object;
 }
 
-/* KEY when the value can be no key (nil, NaN, a handle, function, ref or opaque value, or a container of one). */
+/* KEY when the value can be no key (nil, NaN, a handle, function, ref or opaque value, or a container of
+ * one). */
 CY_NODISCARD cy_err map_object_hash_key(struct vm *vm, cy_value key, uint64_t *hash_out);
 /* Entry index or MAP_OBJECT_NONE. */
 uint32_t map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash);
 /* These need the only holder. */
-CY_NODISCARD cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned_key, cy_value owned_value);
+CY_NODISCARD cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned_key,
+                                   cy_value owned_value);
 CY_NODISCARD cy_err map_object_copy(struct vm *vm, cy_value map, cy_value *owned_out);
 bool map_object_pop_dead(struct map_object *map, cy_value *item_out);
 void map_object_free(struct vm *vm, struct map_object *map);

@@ -62,10 +62,11 @@ static inline enum native_outcome native_return(struct native_call *call, cy_val
     return NATIVE_DONE;
 }
 /* Fails with the row's kind and a message; all return NATIVE_FAIL. */
-enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...) CY_PRINTF(3, 4);
+enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...)
+    CY_PRINTF(3, 4);
 /* With data that the program reads as error.data. */
-enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data, const char *format, ...)
-    CY_PRINTF(4, 5);
+enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data,
+                                     const char *format, ...) CY_PRINTF(4, 5);
 
 /* Prepares to return NATIVE_WAIT. `cancel` gets `operation`. */
 wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation), void *operation);

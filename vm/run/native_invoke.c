@@ -4,7 +4,8 @@
  *
  * In:   a native import of the instance and a window of arguments.
  * Out:  the result, vm->raised, or a parked fiber.
- * Invariant: a body sees only what its signature allows. Signatures are taken apart once, when the instance is made.
+ * Invariant: a body sees only what its signature allows. Signatures are taken apart once, when the
+ *       instance is made.
  */
 #include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
@@ -35,7 +36,8 @@ static bool native_count_failed(struct vm *vm, const struct native_link *link, u
     const struct native_signature *signature = &link->signature;
     const char *name = link->row->english;
     uint32_t least = signature->required_count, most = signature->param_count;
-    if (most == NATIVE_ARGS_ANY) return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_LEAST, name, least, arg_count);
+    if (most == NATIVE_ARGS_ANY)
+        return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_LEAST, name, least, arg_count);
     if (least == most) return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS, name, most, arg_count);
     return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_RANGE, name, least, most, arg_count);
 }
@@ -45,11 +47,12 @@ static bool native_kind_failed(struct vm *vm, const struct native_link *link, ui
     const struct native_param *param = &link->signature.params[index];
     char wanted[128];
     native_describe_kinds(param->kinds, wanted, sizeof wanted);
-    return error_raise(vm, CY_ERR(TYPE), MESSAGE_NATIVE_ARGUMENT, link->row->english, index + 1, CY_BYTES_ARG(param->name),
-                       wanted, value_kind_text(vm, arg));
+    return error_raise(vm, CY_ERR(TYPE), MESSAGE_NATIVE_ARGUMENT, link->row->english, index + 1,
+                       CY_BYTES_ARG(param->name), wanted, value_kind_text(vm, arg));
 }
 
-static bool native_check(struct vm *vm, const struct native_link *link, const cy_value *args, uint32_t arg_count)
+static bool native_check(struct vm *vm, const struct native_link *link, const cy_value *args,
+                         uint32_t arg_count)
 {
     const struct native_signature *signature = &link->signature;
     if (arg_count < signature->required_count ||
@@ -58,7 +61,8 @@ static bool native_check(struct vm *vm, const struct native_link *link, const cy
     uint32_t checked = arg_count < signature->named_count ? arg_count : signature->named_count;
     for (uint32_t i = 0; i < checked; i++) {
         if (args[i].tag == TAG_ABSENT && signature->params[i].optional) continue;
-        if (!(signature->params[i].kinds & value_kind_bit(args[i]))) return native_kind_failed(vm, link, i, args[i]);
+        if (!(signature->params[i].kinds & value_kind_bit(args[i])))
+            return native_kind_failed(vm, link, i, args[i]);
     }
     return true;
 }
@@ -74,8 +78,10 @@ static bool native_allowed_now(struct fiber *fiber, const struct native_link *li
     return true;
 }
 
-/* The body wants to wait. A task that is being stopped may not: its defers have an allowance, not a life of their own. */
-static enum invoke_outcome native_park(struct fiber *fiber, struct native_call *call, const struct native_link *link)
+/* The body wants to wait. A task that is being stopped may not: its defers have an allowance, not a life
+ * of their own. */
+static enum invoke_outcome native_park(struct fiber *fiber, struct native_call *call,
+                                       const struct native_link *link)
 {
     CHECK(fiber->operation == call->operation && fiber->state == FIBER_WAITING);
     if (!fiber->stop && !fiber->stop_wanted && !fiber->initialising) return INVOKE_WAIT;
@@ -89,8 +95,8 @@ static enum invoke_outcome native_park(struct fiber *fiber, struct native_call *
     return INVOKE_FAIL;
 }
 
-enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy_value *args, uint32_t arg_count,
-                                  cy_value *owned_out)
+enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy_value *args,
+                                  uint32_t arg_count, cy_value *owned_out)
 {
     struct vm *vm = fiber->vm;
     const struct native_link *link = &fiber->instance->natives[import];
@@ -122,15 +128,16 @@ enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy
     return INVOKE_FAIL;
 }
 
-/* -- for bodies ------------------------------------------------------------------------------------------------------------------ */
+/* -- for bodies ------------------------------------------------------------------------------------------ */
 
-static enum native_outcome native_fail_list(struct native_call *call, cy_err reason, cy_value owned_data, const char *format,
-                                            va_list arguments)
+static enum native_outcome native_fail_list(struct native_call *call, cy_err reason, cy_value owned_data,
+                                            const char *format, va_list arguments)
 {
     struct builder text;
     builder_init(&text);
     builder_vprintf(&text, format, arguments);
-    cy_bytes view = text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(call->vm))) : builder_view(&text);
+    cy_bytes view =
+        text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(call->vm))) : builder_view(&text);
     value_unref(call->vm, call->error);
     call->error = error_make(call->vm, reason, view, owned_data);
     builder_fini(&text);
@@ -146,7 +153,8 @@ enum native_outcome native_fail(struct native_call *call, cy_err reason, const c
     return NATIVE_FAIL;
 }
 
-enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data, const char *format, ...)
+enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data,
+                                     const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -15,14 +15,14 @@
 #include "vm/base/error.h"
 #include "vm/run/value.h"
 
-/* -- str --------------------------------------------------------------------------------------------------------- */
+/* -- str ------------------------------------------------------------------------------------------------- */
 CY_NODISCARD cy_err string_new(struct vm *vm, cy_bytes bytes, cy_value *owned_out);
 /* A new str of `count` bytes that the caller fills at once through `data_out`. */
 CY_NODISCARD cy_err string_new_blank(struct vm *vm, size_t count, cy_value *owned_out, uint8_t **data_out);
 /* The bytes of a str, borrowed while the value lives. CHECKs the tag. A NUL stands behind them (not counted). */
 cy_bytes string_bytes(cy_value str);
 
-/* -- list -------------------------------------------------------------------------------------------------------- */
+/* -- list ------------------------------------------------------------------------------------------------ */
 CY_NODISCARD cy_err list_new(struct vm *vm, size_t capacity, cy_value *owned_out);
 size_t list_count(cy_value list);
 /* Item as a value, borrowed from the list. CHECKs the index. */
@@ -30,7 +30,7 @@ cy_value list_get(cy_value list, size_t index);
 /* Appends; `list` points at the only holder and may be replaced when it was shared. */
 CY_NODISCARD cy_err list_append(struct vm *vm, cy_value *list, cy_value owned_item);
 
-/* -- map: insertion-ordered ------------------------------------------------------------------------------------------ */
+/* -- map: insertion-ordered ------------------------------------------------------------------------------ */
 CY_NODISCARD cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out);
 size_t map_object_count(cy_value map);
 /* False when absent; the value is borrowed from the map. */
@@ -45,33 +45,36 @@ CY_NODISCARD cy_err map_set_text(struct vm *vm, cy_value *map, cy_bytes key, cy_
 /* Removing keeps the order of the rest. False when the key was not there. */
 CY_NODISCARD cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out);
 
-/* -- range ----------------------------------------------------------------------------------------------------------- */
+/* -- range ----------------------------------------------------------------------------------------------- */
 /* Ints in a range: 0 when it ends before it begins. CHECKs the tag. */
 uint64_t range_item_count(cy_value range);
 
-/* -- opaque: an immutable native thing with a count ---------------------------------------------------------------------- */
+/* -- opaque: an immutable native thing with a count ------------------------------------------------------ */
 struct opaque_type {
-    const char *name;                              /* "verdict"; what kind_of and messages say */
-    void (*free)(struct vm *vm, void *payload);    /* when the last reference goes; must not run bytecode */
+    const char *name;                           /* "verdict"; what kind_of and messages say */
+    void (*free)(struct vm *vm, void *payload); /* when the last reference goes; must not run bytecode */
     /* x.name; false when there is no such field. May be NULL. */
     bool (*get_field)(struct vm *vm, void *payload, cy_bytes name, cy_value *owned_out);
 };
-CY_NODISCARD cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload, cy_value *owned_out);
+CY_NODISCARD cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload,
+                               cy_value *owned_out);
 /* The payload when `value` is an opaque of that type, NULL otherwise. */
 void *opaque_payload(cy_value value, const struct opaque_type *type);
 
-/* -- errors as values ---------------------------------------------------------------------------------------------- */
+/* -- errors as values ------------------------------------------------------------------------------------ */
 /* An error record {kind, message, data, stack}. The kind is the row's word. */
-CY_NODISCARD cy_err error_new(struct vm *vm, cy_err reason, cy_bytes message, cy_value owned_data, cy_value *owned_out);
+CY_NODISCARD cy_err error_new(struct vm *vm, cy_err reason, cy_bytes message, cy_value owned_data,
+                              cy_value *owned_out);
 /* The same with any word as its kind. */
-CY_NODISCARD cy_err error_new_of_kind(struct vm *vm, cy_bytes kind, cy_bytes message, cy_value owned_data, cy_value *owned_out);
+CY_NODISCARD cy_err error_new_of_kind(struct vm *vm, cy_bytes kind, cy_bytes message, cy_value owned_data,
+                                      cy_value *owned_out);
 bool value_is_error(struct vm *vm, cy_value value);
 /* Parts of an error record, borrowed. */
 cy_bytes error_kind(struct vm *vm, cy_value error);
 cy_bytes error_message(struct vm *vm, cy_value error);
 cy_value error_data(struct vm *vm, cy_value error);
 
-/* -- any value ------------------------------------------------------------------------------------------------------- */
+/* -- any value ------------------------------------------------------------------------------------------- */
 /* ==; never errs, no recursion on the C stack; past LIMIT_VALUE_DEPTH unequal depth is compared by identity. */
 bool value_equal(struct vm *vm, cy_value a, cy_value b);
 /* The text print shows; strings inside containers are quoted. No recursion; past LIMIT_VALUE_DEPTH "…". */

@@ -2,11 +2,12 @@
  *
  * vm/run/path_set.c: c[k], c.name, and writing inside values without copying what nobody else holds.
  *
- *   local[k1][k2] = v      walks k1 .. k(n-1); a shared level is copied (one level, counted), an unshared one is entered as it
- *                          is; the last key is set in place.
+ *   local[k1][k2] = v      walks k1 .. k(n-1); a shared level is copied (one level, counted), an unshared
+ *                          one is entered as it is; the last key is set in place.
  *
  * In:   values and keys. Out: items, or errors that name the range or the nearest name.
- * Invariant: what somebody else holds never changes. A failed write leaves equal values, though perhaps unshared ones.
+ * Invariant: what somebody else holds never changes. A failed write leaves equal values, though perhaps
+ *       unshared ones.
  */
 #include "vm/base/limits.h"
 #include "vm/base/text.h"
@@ -16,13 +17,14 @@
 #include "vm/run/map_object.h"
 #include "vm/run/string.h"
 
-/* -- errors ------------------------------------------------------------------------------------------------------------------- */
+/* -- errors ---------------------------------------------------------------------------------------------- */
 
 static bool path_index_failed(struct vm *vm, cy_value container, int64_t index, uint64_t count)
 {
     const char *kind = value_kind_text(vm, container);
     if (count == 0) return error_raise(vm, CY_ERR(INDEX), MESSAGE_INDEX_EMPTY, (long long)index, kind);
-    return error_raise(vm, CY_ERR(INDEX), MESSAGE_INDEX, (long long)index, (long long)(count - 1), kind, (long long)count);
+    return error_raise(vm, CY_ERR(INDEX), MESSAGE_INDEX, (long long)index, (long long)(count - 1), kind,
+                       (long long)count);
 }
 
 static bool path_no_key(struct vm *vm, const struct map_object *map, cy_value key)
@@ -39,8 +41,10 @@ static bool path_no_key(struct vm *vm, const struct map_object *map, cy_value ke
     const char *name = builder_text_view(&shown);
     if (!name) name = "?";
     if (nearest.best.count)
-        error_raise_data(vm, CY_ERR(KEY), value_ref(key), MESSAGE_NO_KEY_NEAR, name, CY_BYTES_ARG(nearest.best));
-    else error_raise_data(vm, CY_ERR(KEY), value_ref(key), MESSAGE_NO_KEY, name);
+        error_raise_data(vm, CY_ERR(KEY), value_ref(key), MESSAGE_NO_KEY_NEAR, name,
+                         CY_BYTES_ARG(nearest.best));
+    else
+        error_raise_data(vm, CY_ERR(KEY), value_ref(key), MESSAGE_NO_KEY, name);
     builder_fini(&shown);
     return false;
 }
@@ -51,11 +55,13 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
     nearest_init(&nearest, name);
     if (container.tag == TAG_RECORD) {
         const struct record_shape *shape = record_of(container)->shape;
-        for (uint32_t i = 0; i < shape->field_count; i++) nearest_offer(&nearest, string_bytes(shape->fields[i]));
+        for (uint32_t i = 0; i < shape->field_count; i++)
+            nearest_offer(&nearest, string_bytes(shape->fields[i]));
     }
     const char *kind = value_kind_text(vm, container);
     if (nearest.best.count)
-        return error_raise(vm, CY_ERR(FIELD), MESSAGE_NO_FIELD_NEAR, kind, CY_BYTES_ARG(name), CY_BYTES_ARG(nearest.best));
+        return error_raise(vm, CY_ERR(FIELD), MESSAGE_NO_FIELD_NEAR, kind, CY_BYTES_ARG(name),
+                           CY_BYTES_ARG(nearest.best));
     return error_raise(vm, CY_ERR(FIELD), MESSAGE_NO_FIELD, kind, CY_BYTES_ARG(name));
 }
 
@@ -67,14 +73,15 @@ static bool path_failed(struct vm *vm, cy_err err, cy_value key)
     return error_raise(vm, err, MESSAGE_TOO_LARGE, limit->name, (long long)limit->value, limit->unit);
 }
 
-/* -- reading ------------------------------------------------------------------------------------------------------------------ */
+/* -- reading --------------------------------------------------------------------------------------------- */
 
 static bool path_slice(struct vm *vm, cy_value container, const struct range *range, cy_value *owned_out)
 {
     bool list = container.tag == TAG_LIST;
     int64_t count = list ? list_of(container)->count : string_of(container)->count;
     if (range->from < 0 || range->to < range->from || range->to > count)
-        return error_raise(vm, CY_ERR(INDEX), MESSAGE_SLICE, (long long)range->from, (long long)range->to, (long long)count);
+        return error_raise(vm, CY_ERR(INDEX), MESSAGE_SLICE, (long long)range->from, (long long)range->to,
+                           (long long)count);
     size_t begin = (size_t)range->from, end = (size_t)range->to;
     cy_err err = list ? list_slice(vm, container, begin, end, owned_out)
                       : string_new(vm, cy_bytes_slice(string_bytes(container), begin, end), owned_out);
@@ -87,10 +94,12 @@ static bool path_get_numbered(struct vm *vm, cy_value container, cy_value key, c
     uint32_t count = list ? list_of(container)->count : string_of(container)->count;
     if (key.tag == TAG_RANGE) return path_slice(vm, container, range_of(key), owned_out);
     if (key.tag != TAG_INT)
-        return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, value_kind_text(vm, container), value_kind_text(vm, key));
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, value_kind_text(vm, container),
+                           value_kind_text(vm, key));
     if ((uint64_t)key.as.i >= count) return path_index_failed(vm, container, key.as.i, count);
     uint32_t index = (uint32_t)key.as.i;
-    *owned_out = list ? value_ref(list_item(list_of(container), index)) : value_int(string_of(container)->data[index]);
+    *owned_out =
+        list ? value_ref(list_item(list_of(container), index)) : value_int(string_of(container)->data[index]);
     return true;
 }
 
@@ -108,8 +117,10 @@ static bool path_get_entry(struct vm *vm, cy_value map, cy_value key, cy_value *
 static bool path_get_range(struct vm *vm, cy_value container, cy_value key, cy_value *owned_out)
 {
     const struct range *range = range_of(container);
-    if (key.tag != TAG_INT) return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, "range", value_kind_text(vm, key));
-    if ((uint64_t)key.as.i >= range_count(range)) return path_index_failed(vm, container, key.as.i, range_count(range));
+    if (key.tag != TAG_INT)
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, "range", value_kind_text(vm, key));
+    if ((uint64_t)key.as.i >= range_count(range))
+        return path_index_failed(vm, container, key.as.i, range_count(range));
     *owned_out = value_int((int64_t)((uint64_t)range->from + (uint64_t)key.as.i));
     return true;
 }
@@ -133,12 +144,14 @@ static bool path_get_field(struct vm *vm, cy_value container, cy_value name, cy_
         return true;
     case TAG_OPAQUE: {
         const struct opaque *opaque = opaque_of(container);
-        if (opaque->type->get_field && opaque->type->get_field(vm, opaque->payload, text, owned_out)) return true;
+        if (opaque->type->get_field && opaque->type->get_field(vm, opaque->payload, text, owned_out))
+            return true;
         break;
     }
     case TAG_HANDLE:
         if (handle_get_field(vm, container, text, owned_out, &err)) return true;
-        if (cy_is(err, CY_ERR_CLOSED)) return error_raise(vm, err, MESSAGE_CLOSED, value_kind_text(vm, container));
+        if (cy_is(err, CY_ERR_CLOSED))
+            return error_raise(vm, err, MESSAGE_CLOSED, value_kind_text(vm, container));
         if (cy_failed(err)) return error_raise_plain(vm, err);
         break;
     default: break;
@@ -175,7 +188,8 @@ bool slow_index_get(struct vm *vm, cy_value *r, const struct run_step *step)
 }
 
 /* Remembers where the field was, so that the next access need not search. */
-static void path_remember(const struct instance *instance, cy_value container, cy_value name, struct run_cache *cache)
+static void path_remember(const struct instance *instance, cy_value container, cy_value name,
+                          struct run_cache *cache)
 {
     if (container.tag == TAG_RECORD) {
         /* Another instance's shape may be freed while this code lives, and its address used again. */
@@ -187,7 +201,8 @@ static void path_remember(const struct instance *instance, cy_value container, c
         const struct map_object *map = map_object_of(container);
         const struct string *string = string_of(name);
         for (uint32_t i = 0; i < map->entry_count && i < MAP_OBJECT_SCAN_MAX; i++) {
-            if (map->entries[i].key.tag != TAG_STR || map->entries[i].key.as.object != &string->head) continue;
+            if (map->entries[i].key.tag != TAG_STR || map->entries[i].key.as.object != &string->head)
+                continue;
             cache->shape = NULL;
             cache->index = i;
             return;
@@ -205,7 +220,7 @@ bool slow_field_get(struct vm *vm, cy_value *r, const struct instance *instance,
     return true;
 }
 
-/* -- writing ------------------------------------------------------------------------------------------------------------------ */
+/* -- writing --------------------------------------------------------------------------------------------- */
 
 /* Makes `*cell` the only holder of its container. */
 static bool path_unshare(struct vm *vm, cy_value *cell)
@@ -226,7 +241,8 @@ static bool path_unshare(struct vm *vm, cy_value *cell)
 
 bool slow_append(struct vm *vm, cy_value *list, cy_value *item_slot)
 {
-    if (list->tag != TAG_LIST) return error_raise(vm, CY_ERR(TYPE), MESSAGE_APPEND_KIND, value_kind_text(vm, *list));
+    if (list->tag != TAG_LIST)
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_APPEND_KIND, value_kind_text(vm, *list));
     cy_err err = list_append(vm, list, slow_take(item_slot));
     return cy_failed(err) ? path_failed(vm, err, value_nil()) : true;
 }
@@ -235,7 +251,8 @@ static bool path_list_index(struct vm *vm, cy_value list, cy_value key, uint32_t
 {
     uint32_t count = list_of(list)->count;
     if (key.tag != TAG_INT)
-        return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, value_kind_text(vm, list), value_kind_text(vm, key));
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, value_kind_text(vm, list),
+                           value_kind_text(vm, key));
     if ((uint64_t)key.as.i >= count) return path_index_failed(vm, list, key.as.i, count);
     *index_out = (uint32_t)key.as.i;
     return true;
@@ -243,7 +260,8 @@ static bool path_list_index(struct vm *vm, cy_value list, cy_value key, uint32_t
 
 static bool path_field_index(struct vm *vm, cy_value record, cy_value key, uint32_t *index_out)
 {
-    if (key.tag != TAG_STR) return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_INDEXED, value_kind_text(vm, record));
+    if (key.tag != TAG_STR)
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_INDEXED, value_kind_text(vm, record));
     *index_out = record_shape_find(record_of(record)->shape, string_bytes(key));
     return *index_out != UINT32_MAX || path_no_field(vm, record, string_bytes(key));
 }
@@ -276,7 +294,8 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
             return path_no_key(vm, map_object_of(*cell), key);
         if (!path_unshare(vm, cell)) return false;
         struct map_object *map = map_object_of(*cell);
-        *inner_out = &map->entries[map_object_find(vm, map, key, hash)].value; /* a copy has closed its holes */
+        *inner_out =
+            &map->entries[map_object_find(vm, map, key, hash)].value; /* a copy has closed its holes */
         return true;
     }
     case TAG_RECORD:
@@ -291,8 +310,8 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
     }
 }
 
-/* The last level: sets the item; a map gets a new key. Takes the value out of `value_slot` when it succeeds or once the
- * value cannot be refused any more. */
+/* The last level: sets the item; a map gets a new key. Takes the value out of `value_slot` when it
+ * succeeds or once the value cannot be refused any more. */
 static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value *value_slot)
 {
     uint32_t index;

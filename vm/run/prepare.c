@@ -3,11 +3,12 @@
  * vm/run/prepare.c: lowers verified stack code to the steps that the interpreter runs (vm/run/code.h).
  *
  * In:   one function of a verified program. Out: its struct code_function.
- * Method: two passes over the code. The first (prepare_mark) finds jump targets and the stack height at each. The second
- *       walks again with a model of the stack in which a push of a local, a small int or a constant is only noted; the
- *       instruction that consumes it names the local or number directly. Notes are made real ("settled") before jumps,
- *       at targets, and before the local changes. A result that goes straight into a local is written there, and a
- *       comparison followed by JUMP_IF_FALSE becomes one step.
+ * Method: two passes over the code. The first (prepare_flow.c) finds jump targets and the stack height at
+ *       each. The second walks again with a model of the stack in which a push of a local, a small int or
+ *       a constant is only noted; the instruction that consumes it names the local or number directly.
+ *       Notes are made real ("settled") before jumps, at targets, and before the local changes. A result
+ *       that goes straight into a local is written there, and a comparison followed by JUMP_IF_FALSE
+ *       becomes one step.
  * Invariant: at a jump target everything on the stack is in its slot.
  */
 #include "vm/base/mem.h"
@@ -16,7 +17,7 @@
 #include "vm/run/prepare_internal.h"
 #include "vm/run/vm_internal.h"
 
-/* -- emitting ------------------------------------------------------------------------------------------------------------ */
+/* -- emitting -------------------------------------------------------------------------------------------- */
 
 /* Room for one more step; false when there is none (p->err is set). */
 static bool prepare_make_room(struct prepare *p)
@@ -27,8 +28,10 @@ static bool prepare_make_room(struct prepare *p)
     struct run_step *code = mem_resize(p->code, capacity * sizeof *code);
     if (code) p->code = code;
     uint32_t *offsets = code ? mem_resize(p->offsets, capacity * sizeof *offsets) : NULL;
-    if (offsets) p->offsets = offsets;
-    else p->err = CY_ERR(NO_MEMORY);
+    if (offsets)
+        p->offsets = offsets;
+    else
+        p->err = CY_ERR(NO_MEMORY);
     if (offsets) p->step_capacity = capacity;
     return offsets != NULL;
 }
@@ -43,9 +46,12 @@ uint32_t prepare_emit(struct prepare *p, enum run_op op, uint32_t x, uint32_t a,
     return index;
 }
 
-/* -- the model of the stack ------------------------------------------------------------------------------------------------ */
+/* -- the model of the stack ------------------------------------------------------------------------------ */
 
-static uint32_t prepare_slot(const struct prepare *p, uint32_t position) { return p->source->local_count + position; }
+static uint32_t prepare_slot(const struct prepare *p, uint32_t position)
+{
+    return p->source->local_count + position;
+}
 
 void prepare_push(struct prepare *p, enum prepare_note kind, uint32_t index)
 {
@@ -86,7 +92,8 @@ static void prepare_settle_local(struct prepare *p, uint32_t local)
 {
     for (uint32_t i = 0; i < p->height; i++) {
         const struct prepare_entry *entry = &p->stack[i];
-        if ((entry->kind == NOTE_LOCAL || entry->kind == NOTE_TAKE) && entry->index == local) prepare_settle(p, i);
+        if ((entry->kind == NOTE_LOCAL || entry->kind == NOTE_TAKE) && entry->index == local)
+            prepare_settle(p, i);
     }
 }
 /* Before `local` is read: a move that was only noted must have happened. UINT32_MAX: any local. */
@@ -98,9 +105,12 @@ static void prepare_settle_takes(struct prepare *p, uint32_t local)
     }
 }
 
-enum { PREPARE_LOOK_AHEAD = 32 }; /* instructions; enough for a return's expression, and keeps preparing linear */
+enum {
+    PREPARE_LOOK_AHEAD = 32
+}; /* instructions; enough for a return's expression, and keeps preparing linear */
 
-/* True when nobody can see what is left in `local` after it was moved: straight code follows to the end of the call. */
+/* True when nobody can see what is left in `local` after it was moved: straight code follows to the end of
+ * the call. */
 static bool prepare_is_dead(const struct prepare *p, uint32_t local)
 {
     if (p->has_handlers) return false;
@@ -133,7 +143,7 @@ uint32_t prepare_operand(struct prepare *p, uint32_t position, uint32_t own, uin
     return prepare_slot(p, position);
 }
 
-/* -- instructions ---------------------------------------------------------------------------------------------------------- */
+/* -- instructions ---------------------------------------------------------------------------------------- */
 
 static void prepare_local_set(struct prepare *p, uint32_t local)
 {
@@ -172,8 +182,10 @@ static void prepare_dup(struct prepare *p)
 {
     uint32_t top = p->height - 1;
     if (p->stack[top].kind == NOTE_TAKE) prepare_settle(p, top);
-    if (p->stack[top].kind == NOTE_SLOT) prepare_emit_result(p, RUN_MOVE, 0, prepare_slot(p, top), 0);
-    else prepare_push(p, p->stack[top].kind, p->stack[top].index);
+    if (p->stack[top].kind == NOTE_SLOT)
+        prepare_emit_result(p, RUN_MOVE, 0, prepare_slot(p, top), 0);
+    else
+        prepare_push(p, p->stack[top].kind, p->stack[top].index);
 }
 
 /* c += operand on a local or module variable. */
@@ -219,7 +231,8 @@ static void prepare_path_set(struct prepare *p, enum run_op op, uint32_t target,
 static void prepare_global_set(struct prepare *p, uint32_t global)
 {
     uint32_t top = p->height - 1, b;
-    if (p->stack[top].kind == NOTE_TAKE) b = p->stack[top].index;
+    if (p->stack[top].kind == NOTE_TAKE)
+        b = p->stack[top].index;
     else {
         prepare_settle(p, top);
         b = prepare_slot(p, top);
@@ -270,7 +283,8 @@ static void prepare_binary(struct prepare *p, enum run_op op)
     struct prepare_entry entry = p->stack[right];
     enum run_op form = op;
     uint32_t b = prepare_operand(p, left, RUN_OWN_B, &x), c;
-    if (entry.kind == NOTE_INT && prepare_int_form(op, (int32_t)entry.index, &form)) c = entry.index;
+    if (entry.kind == NOTE_INT && prepare_int_form(op, (int32_t)entry.index, &form))
+        c = entry.index;
     else if (entry.kind == NOTE_CONSTANT && symmetric) {
         form = op == RUN_EQ ? RUN_EQ_CONSTANT : RUN_NE_CONSTANT;
         c = entry.index;
@@ -333,7 +347,8 @@ static void prepare_return(struct prepare *p)
     uint32_t top = p->height - 1;
     struct prepare_entry entry = p->stack[top];
     uint32_t slots = prepare_slot(p, top); /* below the value */
-    if (entry.kind == NOTE_CONSTANT) prepare_emit(p, RUN_RETURN_CONSTANT, 0, 0, entry.index, slots);
+    if (entry.kind == NOTE_CONSTANT)
+        prepare_emit(p, RUN_RETURN_CONSTANT, 0, 0, entry.index, slots);
     else {
         uint32_t b = entry.index;
         if (entry.kind != NOTE_LOCAL && entry.kind != NOTE_TAKE) {
@@ -347,10 +362,14 @@ static void prepare_return(struct prepare *p)
 
 static bool prepare_unless_form(enum run_op op, enum run_op *form_out)
 {
-    if (op >= RUN_EQ && op <= RUN_GE_INT) *form_out = (enum run_op)(op - RUN_EQ + RUN_UNLESS_EQ);
-    else if (op == RUN_EQ_CONSTANT) *form_out = RUN_UNLESS_EQ_CONSTANT;
-    else if (op == RUN_NE_CONSTANT) *form_out = RUN_UNLESS_NE_CONSTANT;
-    else return false;
+    if (op >= RUN_EQ && op <= RUN_GE_INT)
+        *form_out = (enum run_op)(op - RUN_EQ + RUN_UNLESS_EQ);
+    else if (op == RUN_EQ_CONSTANT)
+        *form_out = RUN_UNLESS_EQ_CONSTANT;
+    else if (op == RUN_NE_CONSTANT)
+        *form_out = RUN_UNLESS_NE_CONSTANT;
+    else
+        return false;
     return true;
 }
 
@@ -393,7 +412,8 @@ static void prepare_iter_begin(struct prepare *p)
     prepare_push(p, NOTE_SLOT, 0);
 }
 
-static void prepare_loop_next(struct prepare *p, enum run_op op, uint32_t first, uint32_t second, uint32_t target)
+static void prepare_loop_next(struct prepare *p, enum run_op op, uint32_t first, uint32_t second,
+                              uint32_t target)
 {
     prepare_settle_all(p);
     /* ITER_NEXT_PAIR: c is the key's local, x the value's. */
@@ -412,7 +432,8 @@ static void prepare_push_constant(struct prepare *p, uint32_t index)
     cy_value constant = p->instance->constants[index];
     if (constant.tag == TAG_INT && constant.as.i >= INT32_MIN && constant.as.i <= INT32_MAX)
         prepare_push(p, NOTE_INT, (uint32_t)(int32_t)constant.as.i);
-    else prepare_push(p, NOTE_CONSTANT, index);
+    else
+        prepare_push(p, NOTE_CONSTANT, index);
 }
 
 static void prepare_push_own_constant(struct prepare *p, uint32_t which)
@@ -421,12 +442,24 @@ static void prepare_push_own_constant(struct prepare *p, uint32_t which)
 }
 
 static const uint8_t prepare_binary_ops[256] = {
-    [OP_ADD] = RUN_ADD,         [OP_SUB] = RUN_SUB,       [OP_MUL] = RUN_MUL,
-    [OP_DIV] = RUN_DIV,         [OP_MOD] = RUN_MOD,       [OP_BIT_AND] = RUN_BIT_AND,
-    [OP_BIT_OR] = RUN_BIT_OR,   [OP_BIT_XOR] = RUN_BIT_XOR, [OP_SHIFT_LEFT] = RUN_SHIFT_LEFT,
-    [OP_SHIFT_RIGHT] = RUN_SHIFT_RIGHT, [OP_EQ] = RUN_EQ, [OP_NE] = RUN_NE,
-    [OP_LT] = RUN_LT,           [OP_LE] = RUN_LE,         [OP_GT] = RUN_GT,
-    [OP_GE] = RUN_GE,           [OP_RANGE] = RUN_RANGE,   [OP_INDEX_GET] = RUN_INDEX_GET,
+    [OP_ADD] = RUN_ADD,
+    [OP_SUB] = RUN_SUB,
+    [OP_MUL] = RUN_MUL,
+    [OP_DIV] = RUN_DIV,
+    [OP_MOD] = RUN_MOD,
+    [OP_BIT_AND] = RUN_BIT_AND,
+    [OP_BIT_OR] = RUN_BIT_OR,
+    [OP_BIT_XOR] = RUN_BIT_XOR,
+    [OP_SHIFT_LEFT] = RUN_SHIFT_LEFT,
+    [OP_SHIFT_RIGHT] = RUN_SHIFT_RIGHT,
+    [OP_EQ] = RUN_EQ,
+    [OP_NE] = RUN_NE,
+    [OP_LT] = RUN_LT,
+    [OP_LE] = RUN_LE,
+    [OP_GT] = RUN_GT,
+    [OP_GE] = RUN_GE,
+    [OP_RANGE] = RUN_RANGE,
+    [OP_INDEX_GET] = RUN_INDEX_GET,
 };
 
 /* Constants, locals and module variables. False when the opcode is of another group. */
@@ -523,7 +556,8 @@ static bool prepare_control(struct prepare *p, uint32_t a, uint32_t b, uint32_t 
     case OP_THROW:
         prepare_settle(p, p->height - 1);
         p->height--;
-        prepare_emit(p, p->instruction.opcode == OP_THROW ? RUN_THROW : RUN_RETHROW, 0, 0, prepare_slot(p, p->height), 0);
+        prepare_emit(p, p->instruction.opcode == OP_THROW ? RUN_THROW : RUN_RETHROW, 0, 0,
+                     prepare_slot(p, p->height), 0);
         return true;
     default: return false;
     }
@@ -553,6 +587,6 @@ void prepare_instruction(struct prepare *p)
     case OP_TEXT: prepare_window(p, RUN_TEXT, a, a, 0); return;
     case OP_FIELD_GET:
     case OP_FIELD_GET_WIDE: prepare_field_get(p, a); return;
-    default: UNREACHABLE(); /* a row of opcode.def without a lowering; tests run every opcode */
+    default: UNREACHABLE(); /* a row of opcode.def without a lowering */
     }
 }

@@ -46,7 +46,8 @@ static void prepare_flow_lower(struct prepare *p)
 {
     cy_bytes code = cy_bytes_of(p->source->code, p->source->code_bytes);
     bool reached = true;
-    for (uint32_t offset = 0; offset < code.count && !cy_failed(p->err); offset = p->instruction.next_offset) {
+    for (uint32_t offset = 0; offset < code.count && !cy_failed(p->err);
+         offset = p->instruction.next_offset) {
         CHECK(opcode_decode(code, offset, &p->instruction));
         if (p->heights[offset]) {
             if (reached) prepare_settle_all(p);
@@ -121,11 +122,13 @@ cy_err prepare_function(struct instance *instance, uint32_t index, struct code_f
         .param_count = source->param_count,
         .required_count = source->required_count,
     };
-    struct prepare p = {.vm = instance->vm, .instance = instance, .source = source, .fusable_step = PREPARE_NO_STEP};
+    struct prepare p = {
+        .vm = instance->vm, .instance = instance, .source = source, .fusable_step = PREPARE_NO_STEP};
     p.stack = mem_alloc_zeroed(source->stack_max * sizeof *p.stack);
     p.heights = mem_alloc_zeroed(source->code_bytes * sizeof *p.heights);
     p.steps = mem_alloc_zeroed(source->code_bytes * sizeof *p.steps);
-    if (!p.stack || !p.heights || !p.steps) p.err = CY_ERR(NO_MEMORY);
+    if (!p.stack || !p.heights || !p.steps)
+        p.err = CY_ERR(NO_MEMORY);
     else {
         prepare_flow_mark(&p);
         prepare_flow_lower(&p);

@@ -40,7 +40,7 @@ struct prepare {
     bool has_handlers;
 
     struct instruction instruction; /* the one being lowered */
-    uint32_t fusable_step;          /* the step behind which nothing was emitted and whose result is the top entry */
+    uint32_t fusable_step; /* the step behind which nothing was emitted and whose result is the top entry */
 };
 
 uint32_t prepare_emit(struct prepare *p, enum run_op op, uint32_t x, uint32_t a, uint32_t b, uint32_t c);

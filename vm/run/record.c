@@ -11,7 +11,7 @@
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
-/* -- shapes -------------------------------------------------------------------------------------------------------------- */
+/* -- shapes ---------------------------------------------------------------------------------------------- */
 
 static size_t record_shape_bytes(uint32_t field_count)
 {
@@ -29,7 +29,8 @@ cy_err record_shape_new(struct vm *vm, const void *owner, cy_bytes name, const c
     shape->name = value_nil();
     for (uint32_t i = 0; i < field_count; i++) shape->fields[i] = value_nil();
     cy_err err = string_new(vm, name, &shape->name);
-    for (uint32_t i = 0; i < field_count && !cy_failed(err); i++) err = string_new(vm, field_names[i], &shape->fields[i]);
+    for (uint32_t i = 0; i < field_count && !cy_failed(err); i++)
+        err = string_new(vm, field_names[i], &shape->fields[i]);
     if (cy_failed(err)) {
         record_shape_unref(vm, shape);
         return err;
@@ -53,7 +54,7 @@ uint32_t record_shape_find(const struct record_shape *shape, cy_bytes field)
     return UINT32_MAX;
 }
 
-/* -- records ------------------------------------------------------------------------------------------------------------- */
+/* -- records --------------------------------------------------------------------------------------------- */
 
 static size_t record_bytes(const struct record_shape *shape)
 {
@@ -87,7 +88,7 @@ void record_free(struct vm *vm, struct record *record)
     record_shape_unref(vm, shape);
 }
 
-/* -- ranges, cells ------------------------------------------------------------------------------------------------------- */
+/* -- ranges, cells --------------------------------------------------------------------------------------- */
 
 cy_err range_new(struct vm *vm, int64_t from, int64_t to, cy_value *owned_out)
 {
@@ -124,20 +125,22 @@ cy_err ref_new(struct vm *vm, cy_value owned_value, cy_value *owned_out)
 void ref_free(struct vm *vm, struct ref *ref)
 {
     if (ref->next) ref->next->previous = ref->previous;
-    if (ref->previous) ref->previous->next = ref->next;
-    else vm->refs = ref->next;
+    if (ref->previous)
+        ref->previous->next = ref->next;
+    else
+        vm->refs = ref->next;
     heap_free_object(vm, &ref->container.head, sizeof *ref);
 }
 
-/* -- functions ------------------------------------------------------------------------------------------------------------ */
+/* -- functions ------------------------------------------------------------------------------------------- */
 
 static size_t function_bytes(uint32_t capture_count)
 {
     return sizeof(struct function_object) + capture_count * sizeof(cy_value);
 }
 
-cy_err function_new(struct vm *vm, struct instance *instance, uint32_t index, bool native, uint32_t capture_count,
-                    cy_value *owned_out)
+cy_err function_new(struct vm *vm, struct instance *instance, uint32_t index, bool native,
+                    uint32_t capture_count, cy_value *owned_out)
 {
     struct function_object *function = heap_new_object(vm, TAG_FUNCTION, function_bytes(capture_count));
     if (!function) return CY_ERR(NO_MEMORY);
@@ -158,7 +161,7 @@ void function_free(struct vm *vm, struct function_object *function)
     instance_function_dropped(vm, instance);
 }
 
-/* -- opaque --------------------------------------------------------------------------------------------------------------- */
+/* -- opaque ---------------------------------------------------------------------------------------------- */
 
 cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload, cy_value *owned_out)
 {

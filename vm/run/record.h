@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/run/record.h: records, their shapes, and the small objects: range, ref, function, opaque. Private to vm/run.
+ * vm/run/record.h: records, their shapes, and the small objects: range, ref, function, opaque. Private to
+ * vm/run.
  *
- * Invariant: a record's shape never changes; records of one type share it, so a cached (shape, index) pair answers a
- *       field access. Shapes are counted because a record may outlive the instance that declared its type.
+ * Invariant: a record's shape never changes; records of one type share it, so a cached (shape, index) pair
+ *       answers a field access. Shapes are counted because a record may outlive the instance that declared
+ *       its type.
  */
 #ifndef CY_RUN_RECORD_H
 #define CY_RUN_RECORD_H
@@ -12,7 +14,8 @@
 #include "vm/run/object.h"
 
 struct record_shape {
-    const void *owner; /* the instance that declared it, NULL for the VM's own: how long a cache may trust its address */
+    /* The instance that declared it, NULL for the VM's own: how long a cache may trust its address. */
+    const void *owner;
     uint32_t refs;
     uint32_t field_count;
     cy_value name;     /* str */
@@ -31,13 +34,15 @@ static inline struct record *record_of(cy_value value)
 }
 
 /* `field_names` are copied. */
-CY_NODISCARD cy_err record_shape_new(struct vm *vm, const void *owner, cy_bytes name, const cy_bytes *field_names,
-                                     uint32_t field_count, struct record_shape **shape_out);
+CY_NODISCARD cy_err record_shape_new(struct vm *vm, const void *owner, cy_bytes name,
+                                     const cy_bytes *field_names, uint32_t field_count,
+                                     struct record_shape **shape_out);
 void record_shape_unref(struct vm *vm, struct record_shape *shape);
 /* The field's index or UINT32_MAX. */
 uint32_t record_shape_find(const struct record_shape *shape, cy_bytes field);
 /* Takes the fields on success only. */
-CY_NODISCARD cy_err record_new(struct vm *vm, struct record_shape *shape, const cy_value *fields, cy_value *owned_out);
+CY_NODISCARD cy_err record_new(struct vm *vm, struct record_shape *shape, const cy_value *fields,
+                               cy_value *owned_out);
 CY_NODISCARD cy_err record_copy(struct vm *vm, cy_value record, cy_value *owned_out);
 void record_free(struct vm *vm, struct record *record);
 

@@ -80,10 +80,12 @@ cy_err string_append(struct vm *vm, cy_value *unshared, cy_bytes more)
     CHECK(value_is_unshared(*unshared));
     struct string *string = string_of(*unshared);
     size_t count;
-    if (cy_add_overflows(string->count, more.count, &count) || count > LIMIT_STRING_BYTES) return CY_ERR(TOO_LARGE);
+    if (cy_add_overflows(string->count, more.count, &count) || count > LIMIT_STRING_BYTES)
+        return CY_ERR(TOO_LARGE);
     if (count > string->capacity) {
         /* Doubling keeps n appends at O(n) copied bytes. */
-        size_t capacity = cy_max_size(count, cy_min_size((size_t)string->capacity * 2 + 16, LIMIT_STRING_BYTES));
+        size_t capacity =
+            cy_max_size(count, cy_min_size((size_t)string->capacity * 2 + 16, LIMIT_STRING_BYTES));
         string = heap_resize(vm, string, string_bytes_of(string->capacity), string_bytes_of(capacity));
         if (!string) return CY_ERR(NO_MEMORY);
         string->capacity = (uint32_t)capacity;

@@ -4,8 +4,8 @@
  *
  * In:   SPAWN, task.wait, the end of fibers.
  * Out:  results and errors to whoever waits.
- * Invariant: a task is in parent->children until its result was taken or the parent has ended; a parent ends after all of its
- *       children. An error that nobody waited for becomes the parent's.
+ * Invariant: a task is in parent->children until its result was taken or the parent has ended; a parent
+ *       ends after all of its children. An error that nobody waited for becomes the parent's.
  */
 #include "vm/run/task.h"
 
@@ -23,8 +23,10 @@ static const struct handle_type task_handle_type = {.name = "task", .close = tas
 static void task_unlink(struct task *task)
 {
     if (task->next) task->next->previous = task->previous;
-    if (task->previous) task->previous->next = task->next;
-    else task->parent->children = task->next;
+    if (task->previous)
+        task->previous->next = task->next;
+    else
+        task->parent->children = task->next;
 }
 
 static void task_free(struct vm *vm, struct task *task)
@@ -36,11 +38,12 @@ static void task_free(struct vm *vm, struct task *task)
     heap_free(vm, task, sizeof *task);
 }
 
-/* -- spawn ---------------------------------------------------------------------------------------------------------------------- */
+/* -- spawn ----------------------------------------------------------------------------------------------- */
 
 static bool task_spawn_failed(struct vm *vm, cy_err err, cy_value function, uint32_t arg_count)
 {
-    if (cy_is(err, CY_ERR_TYPE)) return error_raise(vm, CY_ERR(CALL), MESSAGE_NOT_CALLABLE, value_kind_text(vm, function));
+    if (cy_is(err, CY_ERR_TYPE))
+        return error_raise(vm, CY_ERR(CALL), MESSAGE_NOT_CALLABLE, value_kind_text(vm, function));
     if (!cy_is(err, CY_ERR_CALL)) return error_raise_plain(vm, err);
     struct function_object *object = function_of(function);
     if (object->native) return error_raise(vm, err, MESSAGE_NOT_CALLABLE, "native (spawn)");
@@ -66,7 +69,8 @@ bool task_spawn(struct fiber *fiber, cy_value *window, uint32_t arg_count)
         heap_free(vm, task, sizeof *task);
         return task_spawn_failed(vm, err, window[0], arg_count);
     }
-    *task = (struct task){.parent = fiber, .fiber = child, .handle = handle, .result = value_nil(), .next = fiber->children};
+    *task = (struct task){
+        .parent = fiber, .fiber = child, .handle = handle, .result = value_nil(), .next = fiber->children};
     if (task->next) task->next->previous = task;
     fiber->children = task;
     fiber->child_running_count++;
@@ -80,7 +84,7 @@ bool task_spawn(struct fiber *fiber, cy_value *window, uint32_t arg_count)
     return true;
 }
 
-/* -- waiting and ending ------------------------------------------------------------------------------------------------------------ */
+/* -- waiting and ending ---------------------------------------------------------------------------------- */
 
 /* What a waiter gets: the result, or an error. */
 static enum fiber_resume task_take_result(struct vm *vm, struct task *task, cy_value *owned_out)
@@ -124,8 +128,10 @@ enum native_outcome task_wait(struct native_call *call)
     bool korean = vm_is_korean(vm);
     struct task *task = handle_object(vm, call->args[0], &task_handle_type);
     if (!task) return native_fail(call, CY_ERR(CLOSED), "%s", vm_message_text(MESSAGE_TASK_OWN, korean));
-    if (task->fiber == call->fiber) return native_fail(call, CY_ERR(VALUE), "%s", vm_message_text(MESSAGE_TASK_SELF, korean));
-    if (task->waited) return native_fail(call, CY_ERR(VALUE), "%s", vm_message_text(MESSAGE_TASK_WAITED, korean));
+    if (task->fiber == call->fiber)
+        return native_fail(call, CY_ERR(VALUE), "%s", vm_message_text(MESSAGE_TASK_SELF, korean));
+    if (task->waited)
+        return native_fail(call, CY_ERR(VALUE), "%s", vm_message_text(MESSAGE_TASK_WAITED, korean));
     if (!task->fiber) {
         cy_value value;
         enum fiber_resume resume = task_take_result(vm, task, &value);
@@ -153,7 +159,8 @@ void task_join_children(struct vm *vm, struct fiber *fiber)
     }
 }
 
-/* Walks the tree of children that are themselves ending; the others are asked to stop and reach theirs later. */
+/* Walks the tree of children that are themselves ending; the others are asked to stop and reach theirs
+ * later. */
 void task_cancel_children(struct vm *vm, struct fiber *fiber)
 {
     struct task *task = fiber->children;

@@ -7,14 +7,14 @@
  *
  * In:   vm->raised, or nothing when the fiber's stop is under way.
  * Out:  the frame and step to go on with, the error (or the mark of the stop) in the handler's slot.
- * Invariant: errors go to the nearest handler; stops pass TRY and run defers only, and none once their allowance is used
- *       up. Everything above the handler has been let go.
+ * Invariant: errors go to the nearest handler; stops pass TRY and run defers only, and none once their
+ *       allowance is used up. Everything above the handler has been let go.
  */
+#include "vm/run/unwind.h"
 #include "vm/base/limits.h"
 #include "vm/run/fiber.h"
 #include "vm/run/list.h"
 #include "vm/run/string.h"
-#include "vm/run/unwind.h"
 
 /* Errors may be completed when the memory limit is reached; see error_value.c. */
 enum { UNWIND_RESERVE_BYTES = 64 << 10 };
@@ -29,16 +29,19 @@ static void unwind_format_place(const struct frame *frame, const struct program 
     builder_bytes(out, name.count ? name : CY_BYTES("function"));
     if (function_place(function->source, offset, &line, &column))
         builder_printf(out, " (%.*s:%u:%u)", CY_BYTES_ARG(file), line, column);
-    else builder_printf(out, " (%.*s)", CY_BYTES_ARG(file));
+    else
+        builder_printf(out, " (%.*s)", CY_BYTES_ARG(file));
 }
 
-static cy_err unwind_add_place(struct vm *vm, cy_value *places, const struct frame *frame, const struct program *program,
-                               uint32_t more_count)
+static cy_err unwind_add_place(struct vm *vm, cy_value *places, const struct frame *frame,
+                               const struct program *program, uint32_t more_count)
 {
     struct builder text;
     builder_init(&text);
-    if (frame) unwind_format_place(frame, program, &text);
-    else builder_printf(&text, "... %u more", more_count);
+    if (frame)
+        unwind_format_place(frame, program, &text);
+    else
+        builder_printf(&text, "... %u more", more_count);
     cy_value place;
     cy_err err = builder_error(&text);
     if (!cy_failed(err)) err = string_new(vm, builder_view(&text), &place);
@@ -51,7 +54,8 @@ void unwind_add_places(struct vm *vm, struct fiber *fiber, cy_value error)
 {
     if (!value_is_error(vm, error) || !value_is_unshared(error)) return;
     cy_value *places = &record_of(error)->fields[ERROR_FIELD_STACK];
-    if (places->tag != TAG_LIST || list_of(*places)->count > 0) return; /* raised before: the first places stay */
+    if (places->tag != TAG_LIST || list_of(*places)->count > 0)
+        return; /* raised before: the first places stay */
     vm->heap_bytes_max += UNWIND_RESERVE_BYTES;
     uint32_t shown = 0;
     cy_err err = CY_OK;
@@ -66,7 +70,8 @@ void unwind_add_places(struct vm *vm, struct fiber *fiber, cy_value error)
     vm->heap_bytes_max -= UNWIND_RESERVE_BYTES; /* a failure leaves fewer places, nothing worse */
 }
 
-void unwind_push_handler(struct frame *frame, cy_value *slot_zero, uint32_t slot, uint32_t target, bool is_defer)
+void unwind_push_handler(struct frame *frame, cy_value *slot_zero, uint32_t slot, uint32_t target,
+                         bool is_defer)
 {
     uint64_t payload = (uint64_t)target << 32 | (uint64_t)is_defer << 31 | frame->handler;
     slot_zero[slot] = (cy_value){TAG_HANDLER, {.handle = payload}};
@@ -93,8 +98,10 @@ static bool unwind_in_frame(struct vm *vm, struct fiber *fiber, bool is_stop)
         frame->handler = (uint32_t)payload & 0x7fffffffu;
         if (is_stop && !is_defer) continue;
         fiber_let_go(vm, r + slot, r + frame->function->slot_count);
-        if (is_stop) r[slot] = (cy_value){TAG_STOP, {.i = fiber->stop}};
-        else r[slot] = vm->raised;
+        if (is_stop)
+            r[slot] = (cy_value){TAG_STOP, {.i = fiber->stop}};
+        else
+            r[slot] = vm->raised;
         vm->raised = value_nil();
         frame->step = frame->function->code + (payload >> 32);
         return true;

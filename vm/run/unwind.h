@@ -8,7 +8,8 @@
 #include "vm/run/fiber.h"
 
 /* Slot numbers stay below 2^17 (LIMIT_FUNCTION_LOCALS + LIMIT_FUNCTION_STACK). */
-void unwind_push_handler(struct frame *frame, cy_value *slot_zero, uint32_t slot, uint32_t target, bool is_defer);
+void unwind_push_handler(struct frame *frame, cy_value *slot_zero, uint32_t slot, uint32_t target,
+                         bool is_defer);
 void unwind_pop_handler(struct frame *frame, cy_value *slot_zero, uint32_t slot);
 
 #endif

@@ -3,8 +3,8 @@
  * vm/run/value.c: kinds and equality of any value.
  *
  * In:   values, borrowed. Out: answers.
- * Method: == keeps a stack of pairs instead of recursing; it never fails: too deep or without memory, what is left is
- *       compared by identity.
+ * Method: == keeps a stack of pairs instead of recursing; it never fails: too deep or without memory, what
+ *       is left is compared by identity.
  */
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
@@ -18,9 +18,10 @@
 #include "vm/run/vm_internal.h"
 
 const uint8_t value_kind_by_tag[TAG_COUNT] = {
-    [TAG_NIL] = KIND_NIL,       [TAG_BOOL] = KIND_BOOL,         [TAG_INT] = KIND_INT,   [TAG_FLOAT] = KIND_FLOAT,
-    [TAG_HANDLE] = KIND_HANDLE, [TAG_STR] = KIND_STR,           [TAG_LIST] = KIND_LIST, [TAG_MAP] = KIND_MAP,
-    [TAG_RANGE] = KIND_RANGE,   [TAG_RECORD] = KIND_RECORD,     [TAG_REF] = KIND_REF,   [TAG_OPAQUE] = KIND_OPAQUE,
+    [TAG_NIL] = KIND_NIL,           [TAG_BOOL] = KIND_BOOL,     [TAG_INT] = KIND_INT,
+    [TAG_FLOAT] = KIND_FLOAT,       [TAG_HANDLE] = KIND_HANDLE, [TAG_STR] = KIND_STR,
+    [TAG_LIST] = KIND_LIST,         [TAG_MAP] = KIND_MAP,       [TAG_RANGE] = KIND_RANGE,
+    [TAG_RECORD] = KIND_RECORD,     [TAG_REF] = KIND_REF,       [TAG_OPAQUE] = KIND_OPAQUE,
     [TAG_FUNCTION] = KIND_FUNCTION,
 };
 
@@ -48,7 +49,8 @@ static int value_equal_outside(cy_value a, cy_value b)
     case TAG_BOOL: return a.as.b == b.as.b;
     case TAG_FLOAT: return a.as.f == b.as.f;
     case TAG_STR:
-        return a.as.object == b.as.object || cy_bytes_equal(string_view(string_of(a)), string_view(string_of(b)));
+        return a.as.object == b.as.object ||
+               cy_bytes_equal(string_view(string_of(a)), string_view(string_of(b)));
     case TAG_RANGE: {
         const struct range *x = range_of(a), *y = range_of(b);
         return x->from == y->from && x->to == y->to;
@@ -71,8 +73,10 @@ struct value_pair {
     uint32_t index; /* of the contents to compare next */
 };
 
-/* The next two contents; false when there are no more. `*missing_out`: a key of one map is not in the other. */
-static bool value_next_pair(struct vm *vm, struct value_pair *pair, cy_value *a_out, cy_value *b_out, bool *missing_out)
+/* The next two contents; false when there are no more. `*missing_out`: a key of one map is not in the
+ * other. */
+static bool value_next_pair(struct vm *vm, struct value_pair *pair, cy_value *a_out, cy_value *b_out,
+                            bool *missing_out)
 {
     switch (pair->a.tag) {
     case TAG_LIST: {
@@ -122,8 +126,9 @@ static bool value_equal_inside(struct vm *vm, cy_value a, cy_value b)
         if (outside != 2) continue;
         if (depth == capacity) {
             /* Past the depth that == follows, containers that are not the same object count as different. */
-            struct value_pair *more =
-                capacity < LIMIT_VALUE_DEPTH ? mem_resize(owned_pairs, (size_t)capacity * 2 * sizeof *pairs) : NULL;
+            struct value_pair *more = capacity < LIMIT_VALUE_DEPTH
+                                          ? mem_resize(owned_pairs, (size_t)capacity * 2 * sizeof *pairs)
+                                          : NULL;
             if (!more) {
                 equal = false;
                 break;

@@ -15,11 +15,11 @@
 
 #include <time.h>
 
-uint64_t vm_clock_ns(struct vm *vm)
+uint64_t vm_cpu_ns(struct vm *vm)
 {
-    if (vm->options.clock_ns) return vm->options.clock_ns(vm->options.host);
+    if (vm->options.cpu_ns) return vm->options.cpu_ns(vm->options.host);
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -35,13 +35,15 @@ void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)
     counters_out->heap_objects = vm->heap_objects;
 }
 
-/* -- making and ending ---------------------------------------------------------------------------------------------------------- */
+/* -- making and ending ----------------------------------------------------------------------------------- */
 
 cy_err vm_new(const struct vm_options *options, struct vm **vm_out)
 {
     struct vm *vm = mem_alloc_zeroed(sizeof *vm);
     if (!vm) return CY_ERR(NO_MEMORY);
     vm->options = *options;
+    uint64_t burst_ms = options->cpu_burst_ms ? options->cpu_burst_ms : LIMIT_CPU_BURST_MS;
+    vm->burst_ns_max = burst_ms > UINT64_MAX / 1000000u ? UINT64_MAX : fiber_ms(burst_ms);
     vm->heap_bytes_max = options->memory_bytes_max ? options->memory_bytes_max : LIMIT_VM_MEMORY_BYTES;
     static const char *const names[ERROR_FIELD_COUNT] = {"kind", "message", "data", "stack"};
     cy_bytes fields[ERROR_FIELD_COUNT];
@@ -70,7 +72,8 @@ static void vm_end_fibers(struct vm *vm)
         if (vm->fibers[i]->state != FIBER_POOLED) vm_end_fiber(vm, vm->fibers[i]);
     /* Now nothing outside points at any of them. Tasks go with their parents. */
     for (uint32_t i = 0; i < vm->fiber_count; i++)
-        for (struct task *task = vm->fibers[i]->state == FIBER_POOLED ? NULL : vm->fibers[i]->children; task; task = task->next)
+        for (struct task *task = vm->fibers[i]->state == FIBER_POOLED ? NULL : vm->fibers[i]->children; task;
+             task = task->next)
             task->fiber = NULL;
     for (uint32_t i = 0; i < vm->fiber_count; i++) {
         struct fiber *fiber = vm->fibers[i];
@@ -108,24 +111,22 @@ void vm_free(struct vm **vm_pointer)
     handle_table_free(vm);
     instance_shut_all(vm);
     vm_empty_cells(vm);
-    while (heap_drain(vm, 1 << 20)) {
-    }
+    while (heap_drain(vm, 1 << 20)) {}
     instance_free_all(vm);
     fiber_table_free(vm);
     value_unref(vm, vm->memory_error);
     value_unref(vm, vm->raised);
     record_shape_unref(vm, vm->error_shape);
-    while (heap_drain(vm, 1 << 20)) {
-    }
+    while (heap_drain(vm, 1 << 20)) {}
     DCHECK(vm->heap_objects == 0); /* else the host still holds values */
     DCHECK(vm->heap_bytes == 0);
     mem_free(vm);
 }
 
-/* -- calls ---------------------------------------------------------------------------------------------------------------------- */
+/* -- calls ----------------------------------------------------------------------------------------------- */
 
-cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function, const cy_value *args, uint32_t arg_count,
-                call_done done, void *context, struct fiber **fiber_out)
+cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function, const cy_value *args,
+                uint32_t arg_count, call_done done, void *context, struct fiber **fiber_out)
 {
     struct fiber *fiber;
     CY_TRY(fiber_new(vm, instance, &fiber));
@@ -182,9 +183,10 @@ void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended)
 
 bool vm_idle(struct vm *vm) { return heap_drain(vm, 4096); }
 
-/* -- waking ----------------------------------------------------------------------------------------------------------------------- */
+/* -- waking ---------------------------------------------------------------------------------------------- */
 
-static void vm_complete_with(struct vm *vm, wait_ticket ticket, enum fiber_resume resume, cy_value owned_value)
+static void vm_complete_with(struct vm *vm, wait_ticket ticket, enum fiber_resume resume,
+                             cy_value owned_value)
 {
     CHECK(ticket.fiber_index < vm->fiber_count);
     struct fiber *fiber = vm->fibers[ticket.fiber_index];
@@ -192,7 +194,8 @@ static void vm_complete_with(struct vm *vm, wait_ticket ticket, enum fiber_resum
         value_unref(vm, owned_value);
         return;
     }
-    CHECK(fiber->state == FIBER_WAITING && fiber != vm->running); /* else the native completed before it returned */
+    CHECK(fiber->state == FIBER_WAITING &&
+          fiber != vm->running); /* else the native completed before it returned */
     fiber_wake(vm, fiber, resume, owned_value);
 }
 

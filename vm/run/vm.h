@@ -10,9 +10,9 @@
 #ifndef CY_RUN_VM_H
 #define CY_RUN_VM_H
 
+#include "vm/base/builder.h"
 #include "vm/base/bytes.h"
 #include "vm/base/error.h"
-#include "vm/base/builder.h"
 #include "vm/base/hash.h"
 #include "vm/base/log.h"
 #include "vm/code/program.h"
@@ -20,16 +20,21 @@
 #include "vm/run/value.h"
 
 struct vm_options {
-    const native_body *natives; /* by native number, NATIVE_NUMBER_END entries; NULL entries are not linked in */
-    uint64_t memory_bytes_max;  /* 0: LIMIT_VM_MEMORY_BYTES */
-    uint32_t capabilities;      /* granted bits; a program that needs more is refused by instance_new */
-    hash_seed seed;             /* random where map keys come from peers */
-    bool korean;                /* language of messages */
-    struct log *log;            /* borrowed */
-    void *host;                 /* for natives: vm_host(vm) */
+    const native_body
+        *natives; /* by native number, NATIVE_NUMBER_END entries; NULL entries are not linked in */
+    uint64_t memory_bytes_max; /* 0: LIMIT_VM_MEMORY_BYTES */
+    uint32_t capabilities;     /* granted bits; a program that needs more is refused by instance_new */
+    hash_seed seed;            /* random where map keys come from peers */
+    bool korean;               /* language of messages */
+    struct log *log;           /* borrowed */
+    void *host;                /* for natives: vm_host(vm) */
     /* Some fiber became ready while vm_run was not running: run it soon. Called at most once until vm_run ran. */
     void (*on_ready)(void *host);
-    uint64_t (*clock_ns)(void *host); /* monotonic; for CPU allowance and deadlines */
+    uint64_t (*clock_ns)(void *host); /* monotonic; for deadlines */
+    /* CPU used by this thread, for the allowance of tasks; NULL: the system's clock of the thread. Wall time would
+     * punish a task for what other processes do. Asked only from a task's second turn on. */
+    uint64_t (*cpu_ns)(void *host);
+    uint64_t cpu_burst_ms; /* allowance between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
 };
 
 CY_NODISCARD cy_err vm_new(const struct vm_options *options, struct vm **vm_out);
@@ -39,7 +44,7 @@ void *vm_host(struct vm *vm);
 struct log *vm_log(struct vm *vm);
 bool vm_korean(struct vm *vm);
 
-/* -- instances: one program's module variables --------------------------------------------------------------------------- */
+/* -- instances: one program's module variables ----------------------------------------------------------- */
 /* Prepares the program's code and runs its initialisers (they cannot wait). The program is borrowed and must outlive the
  * instance. On failure `error_out` (may be NULL) is an owned error value: CAPABILITY names native and place. */
 CY_NODISCARD cy_err instance_new(struct vm *vm, const struct program *program, struct instance **instance_out,
@@ -50,37 +55,40 @@ const struct program *instance_program(const struct instance *instance);
 /* The function that main exports under `name`, borrowed. False when there is none. */
 CY_NODISCARD bool instance_export(struct instance *instance, cy_bytes name, cy_value *function_out);
 
-/* -- calls ------------------------------------------------------------------------------------------------------------ */
+/* -- calls ----------------------------------------------------------------------------------------------- */
 enum call_outcome { CALL_RETURNED, CALL_FAILED, CALL_STOPPED };
 /* `value` is the result, or the error, or nil for a stop (`stop` then says which); borrowed during the callback. */
-typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop);
+typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
+                          cy_err stop);
 
 /* Starts a task: calls `function` with the arguments (references are taken from the caller on success only) in a new fiber.
  * `done` is called from vm_run when it has ended, never from here. `fiber_out` may be NULL; it is valid until done. */
-CY_NODISCARD cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function, const cy_value *args,
-                             uint32_t arg_count, call_done done, void *context, struct fiber **fiber_out);
+CY_NODISCARD cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function,
+                             const cy_value *args, uint32_t arg_count, call_done done, void *context,
+                             struct fiber **fiber_out);
 /* Asks a fiber to stop; its defers run; `done` gets CALL_STOPPED. Harmless on one that is ending. */
 void vm_cancel(struct vm *vm, struct fiber *fiber);
 
 /* Runs ready fibers, each for at most its budget, until none is ready or every fiber that was ready at the start had its
  * turn. True when some are still ready (call again after looking at the network). */
 bool vm_run(struct vm *vm);
-/* Frees a slice of what is waiting to be freed and searches a slice for ref cycles. True when there is more. */
+/* Frees a slice of what is waiting to be freed. True when there is more. Cycles through refs are not searched for yet:
+ * they are freed with the VM. */
 bool vm_idle(struct vm *vm);
 /* Fibers alive; those parked count. */
 uint32_t vm_fiber_count(const struct vm *vm);
 
-/* -- waking ------------------------------------------------------------------------------------------------------------- */
+/* -- waking ---------------------------------------------------------------------------------------------- */
 /* A stale ticket is ignored (the value is let go). */
 void vm_complete(struct vm *vm, wait_ticket ticket, cy_value owned_result);
 void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error);
 
-/* -- reports ------------------------------------------------------------------------------------------------------------- */
+/* -- reports --------------------------------------------------------------------------------------------- */
 struct vm_counters {
-    uint64_t copies;          /* containers copied because a write met a shared one */
-    uint64_t heap_bytes;      /* now */
-    uint64_t heap_objects;    /* now */
-    uint64_t instructions;    /* budget steps taken, about */
+    uint64_t copies;       /* containers copied because a write met a shared one */
+    uint64_t heap_bytes;   /* now */
+    uint64_t heap_objects; /* now */
+    uint64_t instructions; /* budget steps taken, about */
     uint64_t fibers_started;
 };
 void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out);

@@ -2,7 +2,8 @@
  *
  * vm/run/vm_internal.h: struct vm and what hangs from it. Private to vm/run.
  *
- * Not here: layouts of values (string.h, list.h, map_object.h, record.h), prepared code (code.h), fibers (fiber.h).
+ * Not here: layouts of values (string.h, list.h, map_object.h, record.h), prepared code (code.h), fibers
+ *       (fiber.h).
  */
 #ifndef CY_RUN_VM_INTERNAL_H
 #define CY_RUN_VM_INTERNAL_H
@@ -42,6 +43,7 @@ struct vm {
     uint32_t ready_count;
     struct fiber *running;
     int64_t budget; /* of the running fiber */
+    uint64_t burst_ns_max;
     bool in_run;
     bool ready_told; /* on_ready was called and vm_run has not run since */
 
@@ -51,15 +53,15 @@ struct vm {
     uint32_t handle_capacity;
     uint32_t handle_free; /* index + 1 of the first free one */
 
-    struct instance *instances; /* all, by instance.next */
+    struct instance *instances;  /* all, by instance.next */
     struct vm_counters counters; /* heap_* are filled when read */
 };
 
 static inline bool vm_is_korean(const struct vm *vm) { return vm->options.korean; }
 
-uint64_t vm_clock_ns(struct vm *vm);
+uint64_t vm_cpu_ns(struct vm *vm);
 
-/* -- messages: one table for both languages ------------------------------------------------------------------------------ */
+/* -- messages: one table for both languages -------------------------------------------------------------- */
 enum vm_message {
 #define MESSAGE(name, korean, english) MESSAGE_##name,
 #include "vm/run/message.def"
@@ -68,8 +70,9 @@ enum vm_message {
 };
 const char *vm_message_text(enum vm_message message, bool korean);
 
-/* -- errors ------------------------------------------------------------------------------------------------------------- */
-/* Makes the error and leaves it in vm->raised; always returns false, so that `return error_raise(...)` reads well. */
+/* -- errors ---------------------------------------------------------------------------------------------- */
+/* Makes the error and leaves it in vm->raised; always returns false, so that `return error_raise(...)`
+ * reads well. */
 bool error_raise(struct vm *vm, cy_err reason, enum vm_message message, ...);
 bool error_raise_data(struct vm *vm, cy_err reason, cy_value owned_data, enum vm_message message, ...);
 /* For a failed allocation or bound: the row's own text. */
@@ -82,7 +85,7 @@ cy_value error_make(struct vm *vm, cy_err reason, cy_bytes message, cy_value own
 /* Index of fields in an error record. */
 enum { ERROR_FIELD_KIND, ERROR_FIELD_MESSAGE, ERROR_FIELD_DATA, ERROR_FIELD_STACK, ERROR_FIELD_COUNT };
 
-/* -- handles ------------------------------------------------------------------------------------------------------------ */
+/* -- handles --------------------------------------------------------------------------------------------- */
 void handle_close_all(struct vm *vm, struct fiber *owner);
 void handle_move(struct vm *vm, cy_value handle, struct fiber *from, struct fiber *to);
 bool handle_get_field(struct vm *vm, cy_value handle, cy_bytes name, cy_value *owned_out, cy_err *err_out);
