@@ -6,7 +6,8 @@
  *       literals in place; emit only reads.
  * Invariant: every node keeps its span. Everything lives in the compilation's arena.
  *            Trees are as deep as the source nests (LIMIT_NESTING_DEPTH), except to the left: `a + b + c ...`,
- *            `a.b.c ...` and `f()() ...` may be as long as the file. So passes walk the left spine in a loop (ast_spine).
+ *            `a.b.c ...` and `f()() ...` may be as long as the file. So passes walk the left spine in a loop
+ *            (ast_spine).
  */
 #ifndef CY_COMPILER_AST_H
 #define CY_COMPILER_AST_H
@@ -65,9 +66,9 @@ struct argument {
 
 /* Arguments in the callee's order, as check_call binds them. */
 struct call_plan {
-    uint32_t count;         /* slots used: the last given parameter + 1; every field for a record */
-    struct node **values;   /* NULL: not given (a field's default, or ABSENT) */
-    bool in_source_order;   /* else the emitter evaluates in source order first */
+    uint32_t count;       /* slots used: the last given parameter + 1; every field for a record */
+    struct node **values; /* NULL: not given (a field's default, or ABSENT) */
+    bool in_source_order; /* else the emitter evaluates in source order first */
 };
 
 struct if_arm {
@@ -94,8 +95,8 @@ enum name_access { ACCESS_LOCAL, ACCESS_CAPTURE, ACCESS_SELF };
 enum assign_form { ASSIGN_PLAIN, ASSIGN_ADD, ASSIGN_APPEND, ASSIGN_PATH, ASSIGN_THROUGH_REF };
 
 struct node {
-    uint8_t kind;  /* enum node_kind */
-    uint8_t op;    /* UNARY, BINARY: the token */
+    uint8_t kind; /* enum node_kind */
+    uint8_t op;   /* UNARY, BINARY: the token */
     uint16_t flags;
     struct span span;
     union {
@@ -113,13 +114,13 @@ struct node {
         struct {
             struct node *left, *right;
             struct span op_span;
-        } binary; /* BINARY, RANGE */
+        } binary;             /* BINARY, RANGE */
         struct node *operand; /* UNARY, REF, SPAWN (its call), CALL_ALONE, RETURN (may be NULL), THROW */
         struct {
             struct node *callee;
             struct argument *arguments;
             uint32_t argument_count;
-            struct symbol *known; /* a function, record or native; NULL: whatever callee's value is */
+            struct symbol *known;   /* a function, record or native; NULL: whatever callee's value is */
             struct call_plan *plan; /* with `known` */
         } call;
         struct {
@@ -149,7 +150,7 @@ struct node {
             struct if_arm *arms;
             uint32_t arm_count;
             struct block *otherwise; /* NULL = none */
-        } branch; /* IF */
+        } branch;                    /* IF */
         struct {
             struct node *condition; /* WHILE; NULL for LOOP */
             struct block block;
@@ -171,12 +172,12 @@ struct node {
             struct word name; /* of the error; text.count 0 = none */
             struct symbol *symbol;
             struct block catch_block;
-        } attempt; /* TRY */
+        } attempt;          /* TRY */
         struct block block; /* DEFER */
         struct {
             struct word name; /* text.count 0: the last segment of the path */
             struct word path;
-            struct unit *unit;     /* filled by module_graph; NULL for a module of natives only */
+            struct unit *unit;      /* filled by module_graph; NULL for a module of natives only */
             cy_bytes native_module; /* count 0: no natives behind it */
         } import;
         struct record_decl *record; /* RECORD */
@@ -192,7 +193,7 @@ struct param {
 
 /* A captured variable, in the order of first use. */
 struct captured {
-    struct symbol *symbol;      /* the variable */
+    struct symbol *symbol; /* the variable */
     bool from_parent_local;
     uint16_t index;             /* in the parent's captures, unless from_parent_local */
     struct symbol *parent_slot; /* from_parent_local: whose slot (the variable, or the parent's self) */
@@ -200,7 +201,7 @@ struct captured {
 
 /* A call that happens when this function runs, for the rule about initialisers. */
 struct effect {
-    struct function_decl *callee;    /* NULL: a native */
+    struct function_decl *callee; /* NULL: a native */
     const struct native_row *native;
     struct span span;
 };
@@ -211,6 +212,7 @@ struct function_decl {
     struct param *params;
     uint32_t param_count;
     uint32_t required_count;
+    bool broken;               /* its parameters could not be read: calls of it are not judged */
     struct annotation *result; /* NULL = none */
     struct block body;
     /* filled by resolve: */
@@ -219,9 +221,10 @@ struct function_decl {
     struct symbol *symbol;        /* by which it knows itself; NULL for one without a name */
     struct captured *captures;
     uint32_t capture_count, capture_capacity;
-    struct symbol *self_symbol;   /* a hidden local that holds the function, because an inner one captures it; or NULL */
+    struct symbol
+        *self_symbol; /* a hidden local that holds the function, because an inner one captures it; or NULL */
     uint32_t slot_next, slot_count; /* of locals; the emitter's temporaries come behind slot_count */
-    bool in_test;                 /* checked, but not part of the program */
+    bool in_test;                   /* checked, but not part of the program */
     struct effect *effects;
     uint32_t effect_count, effect_capacity;
     bool visited; /* by the walk over effects */
@@ -240,6 +243,7 @@ struct record_decl {
     struct field_decl *fields;
     uint32_t field_count;
     uint32_t required_count;
+    bool broken;
     uint32_t index; /* in the program; filled by emit */
 };
 
@@ -250,37 +254,37 @@ enum symbol_kind {
     SYMBOL_RECORD,
     SYMBOL_MODULE,
     SYMBOL_NATIVE,
-    SYMBOL_KIND,     /* a prelude word that is only a kind: list, map, bool */
+    SYMBOL_KIND, /* a prelude word that is only a kind: list, map, bool */
 };
 struct symbol {
     uint8_t kind; /* enum symbol_kind */
     bool exported;
-    bool constant;    /* const, or a function's name */
+    bool constant; /* const, or a function's name */
     bool captured;
-    bool ready;       /* GLOBAL: its initialiser was resolved; so an initialiser may read it */
-    bool is_ref;      /* known to hold a ref for ever */
-    bool needs_global; /* GLOBAL: not just a literal that is written into its uses */
+    bool ready;         /* GLOBAL: its initialiser was resolved; so an initialiser may read it */
+    bool is_ref;        /* known to hold a ref for ever */
+    bool needs_global;  /* GLOBAL: not just a literal that is written into its uses */
     uint8_t value_kind; /* KIND, and a NATIVE that shares its word with one; else KIND_COUNT */
     cy_bytes name;
-    struct span span; /* of the declaration */
-    struct unit *unit; /* where it is declared; NULL for the prelude */
-    struct function_decl *owner;    /* LOCAL */
-    struct function_decl *function; /* FUNCTION; LOCAL that is a local function */
-    struct record_decl *record;     /* RECORD; else the type of the variable's value, when known for ever */
-    struct node *literal;           /* a const whose value is known */
-    struct annotation *annotation;  /* LOCAL, GLOBAL; NULL = none */
+    struct span span;                /* of the declaration */
+    struct unit *unit;               /* where it is declared; NULL for the prelude */
+    struct function_decl *owner;     /* LOCAL */
+    struct function_decl *function;  /* FUNCTION; LOCAL that is a local function */
+    struct record_decl *record;      /* RECORD; else the type of the variable's value, when known for ever */
+    struct node *literal;            /* a const whose value is known */
+    struct annotation *annotation;   /* LOCAL, GLOBAL; NULL = none */
     const struct native_row *native; /* NATIVE */
-    struct node *import;            /* MODULE */
-    struct symbol *shadowed;        /* LOCAL: what the name meant outside this scope */
-    uint32_t slot;                  /* LOCAL */
-    uint32_t scope_start;           /* LOCAL: where its scope begins in the resolver's list */
-    uint32_t index;                 /* GLOBAL, in the program; filled by emit */
+    struct node *import;             /* MODULE */
+    struct symbol *shadowed;         /* LOCAL: what the name meant outside this scope */
+    uint32_t slot;                   /* LOCAL */
+    uint32_t scope_start;            /* LOCAL: where its scope begins in the resolver's list */
+    uint32_t index;                  /* GLOBAL, in the program; filled by emit */
     uint32_t loop_depth, handler_depth; /* where it is declared */
-    struct node *last_read;         /* NULL: never, or by what cannot be a move */
+    struct node *last_read;             /* NULL: never, or by what cannot be a move */
     uint32_t last_read_loop_depth, last_read_handler_depth;
-    uint64_t last_read_serial;      /* reads are numbered through the whole compilation */
-    uint64_t return_serial;         /* of the last return whose value read it */
-    struct span assigned_span;      /* end 0: only declared */
+    uint64_t last_read_serial; /* reads are numbered through the whole compilation */
+    uint64_t return_serial;    /* of the last return whose value read it */
+    struct span assigned_span; /* end 0: only declared */
 };
 
 struct node *ast_node(struct arena *arena, uint8_t kind, struct span span);

@@ -71,7 +71,8 @@ static cy_bytes check_count_text(struct resolver *resolver, const struct check_c
     struct builder text;
     builder_init(&text);
     builder_i64_text(&text, callee->required_count);
-    if (callee->any_number) builder_text(&text, "..");
+    if (callee->any_number)
+        builder_text(&text, "..");
     else if (callee->param_count != callee->required_count) {
         builder_text(&text, "..");
         builder_i64_text(&text, callee->param_count);
@@ -81,14 +82,17 @@ static cy_bytes check_count_text(struct resolver *resolver, const struct check_c
     return copy;
 }
 
-static void check_report_count(struct resolver *resolver, const struct node *call, const struct check_callee *callee)
+static void check_report_count(struct resolver *resolver, const struct node *call,
+                               const struct check_callee *callee)
 {
     (void)diag_report(resolver->diags, &resolver->unit->source, call->span, DIAG_ARGUMENT_COUNT, callee->name,
-                      check_count_text(resolver, callee), diag_number(resolver->diags, call->as.call.argument_count));
+                      check_count_text(resolver, callee),
+                      diag_number(resolver->diags, call->as.call.argument_count));
 }
 
 /* The parameter that an argument with a name goes to; PROGRAM_NO_INDEX, reported, when there is none. */
-static uint32_t check_find_param(struct resolver *resolver, const struct check_callee *callee, const struct word *name)
+static uint32_t check_find_param(struct resolver *resolver, const struct check_callee *callee,
+                                 const struct word *name)
 {
     struct nearest nearest;
     nearest_init(&nearest, name->text);
@@ -120,8 +124,8 @@ static bool check_bind(struct resolver *resolver, const struct node *call, const
             continue;
         }
         if (plan->values[index]) {
-            (void)resolve_report(resolver, named ? argument->name.span : argument->value->span, DIAG_ARGUMENT_TWICE,
-                                 check_param_name(callee, index), CY_BYTES_NONE);
+            (void)resolve_report(resolver, named ? argument->name.span : argument->value->span,
+                                 DIAG_ARGUMENT_TWICE, check_param_name(callee, index), CY_BYTES_NONE);
             good = false;
             continue;
         }
@@ -134,11 +138,11 @@ static bool check_bind(struct resolver *resolver, const struct node *call, const
     return good;
 }
 
-static void check_missing(struct resolver *resolver, const struct node *call, const struct check_callee *callee,
-                          const struct call_plan *plan)
+static void check_missing(struct resolver *resolver, const struct node *call,
+                          const struct check_callee *callee, const struct call_plan *plan)
 {
-    const struct argument *last = call->as.call.argument_count
-                                      ? &call->as.call.arguments[call->as.call.argument_count - 1] : NULL;
+    const struct argument *last =
+        call->as.call.argument_count ? &call->as.call.arguments[call->as.call.argument_count - 1] : NULL;
     bool some_named = last && last->name.text.count > 0;
     for (uint32_t i = 0; i < callee->param_count; i++) {
         if (!check_param_required(callee, i) || plan->values[i]) continue;
@@ -146,7 +150,8 @@ static void check_missing(struct resolver *resolver, const struct node *call, co
             check_report_count(resolver, call, callee);
             return;
         }
-        (void)resolve_report(resolver, call->span, DIAG_ARGUMENT_MISSING, callee->name, check_param_name(callee, i));
+        (void)resolve_report(resolver, call->span, DIAG_ARGUMENT_MISSING, callee->name,
+                             check_param_name(callee, i));
     }
 }
 
@@ -169,9 +174,14 @@ void check_call(struct resolver *resolver, struct node *call)
         check_call_unknown(resolver, call);
         return;
     }
-    struct check_callee callee = check_callee_of(call->as.call.known);
+    const struct symbol *known = call->as.call.known;
+    if ((known->kind == SYMBOL_RECORD && known->record->broken) ||
+        (known->function && known->function->broken))
+        return;
+    struct check_callee callee = check_callee_of(known);
     uint32_t positional = 0;
-    while (positional < call->as.call.argument_count && !call->as.call.arguments[positional].name.text.count) positional++;
+    while (positional < call->as.call.argument_count && !call->as.call.arguments[positional].name.text.count)
+        positional++;
     if (positional > callee.param_count) {
         check_report_count(resolver, call, &callee);
         return;
@@ -195,13 +205,15 @@ void check_unused(struct resolver *resolver, const struct node *call)
 
 void check_field(struct resolver *resolver, const struct record_decl *record, const struct word *field)
 {
+    if (record->broken) return;
     struct nearest nearest;
     nearest_init(&nearest, field->text);
     for (uint32_t i = 0; i < record->field_count; i++) {
         if (cy_bytes_equal(record->fields[i].name.text, field->text)) return;
         nearest_offer(&nearest, record->fields[i].name.text);
     }
-    struct diag *diag = resolve_report(resolver, field->span, DIAG_UNKNOWN_FIELD, record->name.text, field->text);
+    struct diag *diag =
+        resolve_report(resolver, field->span, DIAG_UNKNOWN_FIELD, record->name.text, field->text);
     diag->nearest = nearest.best;
 }
 
@@ -255,14 +267,15 @@ static void check_walk_push(struct arena *arena, struct check_walk *walk, struct
     function->visited = true;
     if (walk->count == walk->capacity) {
         uint32_t capacity = walk->capacity ? walk->capacity * 2 : 16;
-        walk->items = arena_grow(arena, walk->items, walk->capacity * sizeof *walk->items, capacity * sizeof *walk->items);
+        walk->items = arena_grow(arena, walk->items, walk->capacity * sizeof *walk->items,
+                                 capacity * sizeof *walk->items);
         walk->capacity = capacity;
     }
     walk->items[walk->count++] = function;
 }
 
-/* The first native with an effect that `start` reaches through calls of known functions; NULL when none. `visited` marks
- * stay set in the list, which is how each round undoes only its own. */
+/* The first native with an effect that `start` reaches through calls of known functions; NULL when none. `visited`
+ * marks stay set in the list, which is how each round undoes only its own. */
 static const struct native_row *check_reached_effect(struct arena *arena, struct function_decl *start,
                                                      struct check_walk *walk)
 {
@@ -273,16 +286,18 @@ static const struct native_row *check_reached_effect(struct arena *arena, struct
         const struct function_decl *function = walk->items[next];
         for (uint32_t i = 0; i < function->effect_count && !found; i++) {
             const struct effect *effect = &function->effects[i];
-            if (effect->callee) check_walk_push(arena, walk, effect->callee);
-            else if (check_is_effect(effect->native)) found = effect->native;
+            if (effect->callee)
+                check_walk_push(arena, walk, effect->callee);
+            else if (check_is_effect(effect->native))
+                found = effect->native;
         }
     }
     for (uint32_t i = 0; i < walk->count; i++) walk->items[i]->visited = false;
     return found;
 }
 
-/* Initialisers run before the program may wait or use a capability. Calls through values cannot be seen here; those fail
- * at run time. */
+/* Initialisers run before the program may wait or use a capability. Calls through values cannot be seen here; those
+ * fail at run time. */
 void check_initialisers(struct compilation *compilation)
 {
     struct check_walk walk = {0};
@@ -290,7 +305,8 @@ void check_initialisers(struct compilation *compilation)
         struct unit *unit = compilation->units.items[i];
         for (uint32_t k = 0; k < unit->init->effect_count; k++) {
             const struct effect *effect = &unit->init->effects[k];
-            const struct native_row *row = effect->native && check_is_effect(effect->native) ? effect->native : NULL;
+            const struct native_row *row =
+                effect->native && check_is_effect(effect->native) ? effect->native : NULL;
             if (effect->callee) row = check_reached_effect(&compilation->arena, effect->callee, &walk);
             if (row)
                 (void)diag_report_1(&compilation->diags, &unit->source, effect->span, DIAG_INITIALISER_EFFECT,
@@ -307,9 +323,11 @@ void check_main(struct compilation *compilation)
     struct span start = {0, 0, 1, 1};
     if (!symbol || symbol->kind != SYMBOL_FUNCTION || !symbol->exported) {
         if (symbol || compilation->read_whole)
-            (void)diag_report_0(&compilation->diags, &unit->source, symbol ? symbol->span : start, DIAG_MAIN_MISSING);
+            (void)diag_report_0(&compilation->diags, &unit->source, symbol ? symbol->span : start,
+                                DIAG_MAIN_MISSING);
         return;
     }
+    if (symbol->function->broken) return;
     if (symbol->function->param_count < 1 || symbol->function->required_count > 1)
         (void)diag_report_0(&compilation->diags, &unit->source, symbol->span, DIAG_MAIN_PARAMETERS);
 }

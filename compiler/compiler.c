@@ -44,13 +44,16 @@ static cy_err compiler_prove(struct program *program, bool korean, struct builde
     if (!cy_failed(err)) err = verify_program(program, &failure);
     if (!cy_failed(err)) return CY_OK;
     builder_text(messages, korean ? "컴파일러의 결함: " : "a fault of the compiler: ");
-    if (cy_is(err, CY_ERR_BAD_FORMAT)) code_failure_describe(&failure, korean, messages);
-    else builder_text(messages, cy_err_text(err, korean));
+    if (cy_is(err, CY_ERR_BAD_FORMAT))
+        code_failure_describe(&failure, korean, messages);
+    else
+        builder_text(messages, cy_err_text(err, korean));
     builder_u8(messages, '\n');
     return CY_ERR(INTERNAL);
 }
 
-static cy_err compiler_run(struct compilation *compilation, struct program **program_out, struct builder *messages)
+static cy_err compiler_run(struct compilation *compilation, struct program **program_out,
+                           struct builder *messages)
 {
     if (!module_graph_load(compilation)) return CY_ERR(BAD_FORMAT);
     compilation->read_whole = compilation->diags.count == 0;
@@ -63,8 +66,8 @@ static cy_err compiler_run(struct compilation *compilation, struct program **pro
     return err;
 }
 
-cy_err compile_program(const struct compile_options *options, struct program **program_out, struct builder *messages,
-                       uint32_t *error_count_out)
+cy_err compile_program(const struct compile_options *options, struct program **program_out,
+                       struct builder *messages, uint32_t *error_count_out)
 {
     CHECK(options->path && options->read_source);
     struct compilation compilation;

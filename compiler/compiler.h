@@ -20,8 +20,9 @@ struct compile_options {
     const struct stdlib_module *stdlib;
     size_t stdlib_count;
     bool korean; /* the language of messages */
-    /* Appends the bytes of the file at `path` to `out`. NOT_FOUND makes the compiler try the other spelling of the name;
-     * every other failure is reported where the file was named. source_file_read (source_file.h) reads the disk. */
+    /* Appends the bytes of the file at `path` to `out`. NOT_FOUND makes the compiler try the other spelling of the
+     * name; every other failure is reported where the file was named. source_file_read (source_file.h) reads the
+     * disk. */
     cy_err (*read_source)(void *context, const char *path, struct builder *out);
     void *context;
 };

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 enum {
-    DIAG_NEAREST_MAX = 50,      /* messages past that many are not worth a search through every name */
+    DIAG_NEAREST_MAX = 50,        /* messages past that many are not worth a search through every name */
     DIAG_LINE_BYTES_BEFORE = 160, /* of a very long line, what is shown before the caret */
     DIAG_LINE_BYTES_BEHIND = 160
 };
@@ -26,7 +26,8 @@ struct diag_row {
     const char *korean, *english, *korean_hint, *english_hint;
 };
 static const struct diag_row diag_rows[] = {
-#define DIAG(name, number, korean, english, korean_hint, english_hint) {number, korean, english, korean_hint, english_hint},
+#define DIAG(name, number, korean, english, korean_hint, english_hint) \
+    {number, korean, english, korean_hint, english_hint},
 #include "compiler/diag.def"
 #undef DIAG
 };
@@ -51,8 +52,8 @@ static struct diag *diag_next(struct diag_list *list)
     return &list->items[list->count++];
 }
 
-struct diag *diag_report(struct diag_list *list, const struct source *source, struct span span, enum diag_code code,
-                         cy_bytes argument_0, cy_bytes argument_1, cy_bytes argument_2)
+struct diag *diag_report(struct diag_list *list, const struct source *source, struct span span,
+                         enum diag_code code, cy_bytes argument_0, cy_bytes argument_1, cy_bytes argument_2)
 {
     CHECK(code < DIAG_CODE_COUNT);
     struct diag *diag = diag_next(list);
@@ -64,17 +65,18 @@ struct diag *diag_report(struct diag_list *list, const struct source *source, st
     return diag;
 }
 
-struct diag *diag_report_0(struct diag_list *list, const struct source *source, struct span span, enum diag_code code)
+struct diag *diag_report_0(struct diag_list *list, const struct source *source, struct span span,
+                           enum diag_code code)
 {
     return diag_report(list, source, span, code, CY_BYTES_NONE, CY_BYTES_NONE, CY_BYTES_NONE);
 }
-struct diag *diag_report_1(struct diag_list *list, const struct source *source, struct span span, enum diag_code code,
-                           cy_bytes argument)
+struct diag *diag_report_1(struct diag_list *list, const struct source *source, struct span span,
+                           enum diag_code code, cy_bytes argument)
 {
     return diag_report(list, source, span, code, argument, CY_BYTES_NONE, CY_BYTES_NONE);
 }
-struct diag *diag_report_2(struct diag_list *list, const struct source *source, struct span span, enum diag_code code,
-                           cy_bytes argument_0, cy_bytes argument_1)
+struct diag *diag_report_2(struct diag_list *list, const struct source *source, struct span span,
+                           enum diag_code code, cy_bytes argument_0, cy_bytes argument_1)
 {
     return diag_report(list, source, span, code, argument_0, argument_1, CY_BYTES_NONE);
 }
@@ -98,7 +100,8 @@ static int diag_compare_numbers(uint64_t a, uint64_t b) { return a < b ? -1 : a 
 static int diag_compare(const void *left, const void *right)
 {
     const struct diag *a = left, *b = right;
-    int order = diag_compare_numbers(a->source ? a->source->index : UINT32_MAX, b->source ? b->source->index : UINT32_MAX);
+    int order = diag_compare_numbers(a->source ? a->source->index : UINT32_MAX,
+                                     b->source ? b->source->index : UINT32_MAX);
     if (!order) order = diag_compare_numbers(a->span.start, b->span.start);
     if (!order) order = diag_compare_numbers(a->code, b->code);
     return order ? order : diag_compare_numbers(a->order, b->order);
@@ -138,8 +141,10 @@ static void diag_put_text(struct builder *out, cy_bytes text)
 struct diag_particle {
     const char *marker, *behind_consonant, *behind_vowel, *both;
 };
-static const struct diag_particle diag_particles[] = {
-    {"{은}", "은", "는", "은(는)"}, {"{이}", "이", "가", "이(가)"}, {"{을}", "을", "를", "을(를)"}, {"{로}", "으로", "로", "(으)로"}};
+static const struct diag_particle diag_particles[] = {{"{은}", "은", "는", "은(는)"},
+                                                      {"{이}", "이", "가", "이(가)"},
+                                                      {"{을}", "을", "를", "을(를)"},
+                                                      {"{로}", "으로", "로", "(으)로"}};
 
 static uint32_t diag_last_letter(cy_bytes word)
 {
@@ -147,7 +152,8 @@ static uint32_t diag_last_letter(cy_bytes word)
     for (size_t offset = 0; offset < word.count;) {
         uint32_t code_point;
         size_t length;
-        if (text_decode(cy_bytes_skip(word, offset), &code_point, &length) && code_point != '`') last = code_point;
+        if (text_decode(cy_bytes_skip(word, offset), &code_point, &length) && code_point != '`')
+            last = code_point;
         offset += length;
     }
     return last;
@@ -230,7 +236,8 @@ static void diag_put_line(struct builder *out, const struct diag *diag)
         (void)!text_decode(cy_bytes_skip(line, offset), &code_point, &length);
         cy_bytes one = cy_bytes_slice(line, offset, offset + length);
         size_t width = diag_shown_width(one);
-        if (line.data[offset] == '\t') builder_u8(out, '\t');
+        if (line.data[offset] == '\t')
+            builder_u8(out, '\t');
         else
             for (; width > 0; width--) builder_u8(out, ' ');
         offset += length;
@@ -283,9 +290,12 @@ uint32_t diag_render(struct diag_list *list, struct builder *out)
     }
     uint32_t count = shown_count + list->dropped_count;
     if (list->dropped_count)
-        builder_printf(out, list->korean ? "더 있는 오류 %u건은 보이지 않았습니다\n" : "%u more are not shown\n",
+        builder_printf(out,
+                       list->korean ? "더 있는 오류 %u건은 보이지 않았습니다\n" : "%u more are not shown\n",
                        list->dropped_count);
-    if (list->korean) builder_printf(out, "오류 %u건\n", count);
-    else builder_printf(out, count == 1 ? "%u error\n" : "%u errors\n", count);
+    if (list->korean)
+        builder_printf(out, "오류 %u건\n", count);
+    else
+        builder_printf(out, count == 1 ? "%u error\n" : "%u errors\n", count);
     return count;
 }

@@ -11,7 +11,8 @@
  *             hint: did you mean `route`?
  *           1 error
  *
- * Invariant: the text depends on the sources only: messages are sorted by file, place and number, equal ones shown once.
+ * Invariant: the text depends on the sources only: messages are sorted by file, place and number, equal ones shown
+ *            once.
  */
 #ifndef CY_COMPILER_DIAG_H
 #define CY_COMPILER_DIAG_H
@@ -50,20 +51,22 @@ struct diag_list {
 
 void diag_init(struct diag_list *list, struct arena *arena, bool korean);
 /* Never NULL; the caller may set `nearest`. Arguments not needed are CY_BYTES_NONE. */
-struct diag *diag_report(struct diag_list *list, const struct source *source, struct span span, enum diag_code code,
-                         cy_bytes argument_0, cy_bytes argument_1, cy_bytes argument_2);
+struct diag *diag_report(struct diag_list *list, const struct source *source, struct span span,
+                         enum diag_code code, cy_bytes argument_0, cy_bytes argument_1, cy_bytes argument_2);
 /* Shorthands for the usual numbers of arguments. */
-struct diag *diag_report_0(struct diag_list *list, const struct source *source, struct span span, enum diag_code code);
-struct diag *diag_report_1(struct diag_list *list, const struct source *source, struct span span, enum diag_code code,
-                           cy_bytes argument);
-struct diag *diag_report_2(struct diag_list *list, const struct source *source, struct span span, enum diag_code code,
-                           cy_bytes argument_0, cy_bytes argument_1);
+struct diag *diag_report_0(struct diag_list *list, const struct source *source, struct span span,
+                           enum diag_code code);
+struct diag *diag_report_1(struct diag_list *list, const struct source *source, struct span span,
+                           enum diag_code code, cy_bytes argument);
+struct diag *diag_report_2(struct diag_list *list, const struct source *source, struct span span,
+                           enum diag_code code, cy_bytes argument_0, cy_bytes argument_1);
 /* A number as an argument. */
 cy_bytes diag_number(struct diag_list *list, int64_t number);
 /* True when looking for a nearest name is still worth its time. */
 bool diag_wants_nearest(const struct diag_list *list);
 
-/* Appends every message and the line that counts them; nothing when there are none. Sorts the list. Returns the count. */
+/* Appends every message and the line that counts them; nothing when there are none. Sorts the list. Returns the
+ * count. */
 uint32_t diag_render(struct diag_list *list, struct builder *out);
 
 #endif

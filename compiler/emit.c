@@ -2,9 +2,10 @@
  *
  * compiler/emit.c: the program's tables: modules, variables, records, functions, exports, pools.
  *
- * In:   resolved units in start order. Out: a canonical, verified program.
- * Order: per module its initialiser, its functions as the source has them, then the functions inside the initialisers; a
- *        function always before those inside it. Numbers are given before any code is written, because calls may look ahead.
+ * In:   resolved units in start order. Out: a program that compiler.c still has to bring into canonical form and prove.
+ * Order: per module its initialiser, its functions as the source has them, then the functions inside the
+ *        initialisers; a function always before those inside it. Numbers are given before any code is written,
+ *        because calls may look ahead.
  */
 #include "compiler/emit_internal.h"
 #include "vm/base/check.h"
@@ -33,7 +34,8 @@ static bool emit_needs_init(const struct unit *unit)
 static void emit_number_unit(struct program *program, struct unit *unit)
 {
     if (emit_needs_init(unit)) unit->init->index = program->function_count++;
-    for (uint32_t i = 0; i < unit->functions.count; i++) unit->functions.items[i]->index = program->function_count++;
+    for (uint32_t i = 0; i < unit->functions.count; i++)
+        unit->functions.items[i]->index = program->function_count++;
     for (uint32_t i = 0; i < unit->init_functions.count; i++)
         unit->init_functions.items[i]->index = program->function_count++;
     for (uint32_t i = 0; i < unit->declarations.count; i++) {
@@ -102,8 +104,8 @@ static cy_err emit_function_list(struct emitter *emitter, const struct function_
     return CY_OK;
 }
 
-static cy_err emit_unit(struct emitter *emitter, struct unit *unit, uint32_t module_index, uint32_t *next_function,
-                        uint32_t *next_global)
+static cy_err emit_unit(struct emitter *emitter, struct unit *unit, uint32_t module_index,
+                        uint32_t *next_function, uint32_t *next_global)
 {
     struct module *module = &emitter->program->modules[module_index];
     module->name = emit_string(emitter, unit->name);
@@ -142,9 +144,12 @@ static void emit_pools(struct emitter *emitter)
         struct constant *constant = &program->constants[i];
         uint64_t bits = cy_load_u64(key + 1);
         constant->kind = key[0];
-        if (constant->kind == CONSTANT_STR) constant->as.string = (uint32_t)bits;
-        else if (constant->kind == CONSTANT_INT) constant->as.i = (int64_t)bits;
-        else memcpy(&constant->as.f, &bits, sizeof bits);
+        if (constant->kind == CONSTANT_STR)
+            constant->as.string = (uint32_t)bits;
+        else if (constant->kind == CONSTANT_INT)
+            constant->as.i = (int64_t)bits;
+        else
+            memcpy(&constant->as.f, &bits, sizeof bits);
     }
     program->native_count = emitter->natives.count;
     program->natives = emit_array(emitter, program->native_count, sizeof *program->natives);
@@ -158,7 +163,8 @@ static void emit_number(struct emitter *emitter)
 {
     struct program *program = emitter->program;
     struct compilation *compilation = emitter->compilation;
-    for (uint32_t i = 0; i < compilation->order.count; i++) emit_number_unit(program, compilation->order.items[i]);
+    for (uint32_t i = 0; i < compilation->order.count; i++)
+        emit_number_unit(program, compilation->order.items[i]);
     program->module_count = compilation->order.count;
     program->modules = emit_array(emitter, program->module_count, sizeof *program->modules);
     program->globals = emit_array(emitter, program->global_count, sizeof *program->globals);
@@ -173,7 +179,8 @@ static cy_err emit_tables(struct emitter *emitter)
     for (uint32_t i = 0; i < compilation->order.count; i++)
         CY_TRY(emit_unit(emitter, compilation->order.items[i], i, &next_function, &next_global));
     CHECK(next_function == emitter->program->function_count && next_global == emitter->program->global_count);
-    for (uint32_t i = 0; i < emitter->natives.count; i++) (void)emit_string(emitter, emitter->natives.entries[i].key);
+    for (uint32_t i = 0; i < emitter->natives.count; i++)
+        (void)emit_string(emitter, emitter->natives.entries[i].key);
     return CY_OK;
 }
 

@@ -2,7 +2,8 @@
  *
  * compiler/emit_assign.c: let and assignment.
  *
- * Here is what makes value semantics cheap: `x = x + e` and `x[i].f = v` are single instructions on the variable itself, so
+ * Here is what makes value semantics cheap: `x = x + e` and `x[i].f = v` are single instructions on the variable
+ *                                           itself, so
  * that a value nobody else holds is changed in place.
  */
 #include "compiler/emit_internal.h"
@@ -10,16 +11,21 @@
 
 static void emit_assign_set(struct code *code, const struct symbol *symbol, struct span span)
 {
-    if (symbol->kind == SYMBOL_LOCAL) emit_local_set(code, span, symbol->slot);
-    else emit_op_a(code, span, OP_GLOBAL_SET_WIDE, symbol->index);
+    if (symbol->kind == SYMBOL_LOCAL)
+        emit_local_set(code, span, symbol->slot);
+    else
+        emit_op_a(code, span, OP_GLOBAL_SET_WIDE, symbol->index);
 }
 
 void emit_let(struct code *code, struct node *node)
 {
     const struct symbol *symbol = node->as.let.symbol;
-    if (symbol->kind == SYMBOL_GLOBAL ? !symbol->needs_global : symbol->literal != NULL) return; /* written into its uses */
-    if (node->as.let.value) emit_expression(code, node->as.let.value);
-    else emit_op(code, node->span, OP_NIL);
+    if (symbol->kind == SYMBOL_GLOBAL ? !symbol->needs_global : symbol->literal != NULL)
+        return; /* written into its uses */
+    if (node->as.let.value)
+        emit_expression(code, node->as.let.value);
+    else
+        emit_op(code, node->span, OP_NIL);
     emit_check(code, node->as.let.annotation, node->as.let.value, node->as.let.name.span);
     emit_assign_set(code, symbol, node->span);
 }
@@ -40,8 +46,11 @@ static uint32_t emit_assign_keys(struct code *code, struct node *target, struct 
     uint32_t count = spine.count;
     while (spine.count > 0) {
         node = spine.items[--spine.count];
-        if (node->kind == NODE_INDEX) emit_expression(code, node->as.index.index);
-        else emit_op_a(code, node->span, OP_CONST_WIDE, emit_constant_text(code->emitter, node->as.field.name.text));
+        if (node->kind == NODE_INDEX)
+            emit_expression(code, node->as.index.index);
+        else
+            emit_op_a(code, node->span, OP_CONST_WIDE,
+                      emit_constant_text(code->emitter, node->as.field.name.text));
     }
     ast_spine_fini(&spine);
     return count;
@@ -50,7 +59,8 @@ static uint32_t emit_assign_keys(struct code *code, struct node *target, struct 
 static struct node *emit_assign_root(struct node *target)
 {
     struct node *node = target;
-    while (node->kind == NODE_INDEX || (node->kind == NODE_FIELD && !node->as.field.member)) node = ast_left(node);
+    while (node->kind == NODE_INDEX || (node->kind == NODE_FIELD && !node->as.field.member))
+        node = ast_left(node);
     return node;
 }
 
@@ -59,8 +69,10 @@ static void emit_assign_through_ref(struct code *code, struct node *node)
 {
     uint32_t temp_before = code->temp_next, temp = emit_temp(code, node->span);
     struct node *target = node->as.assign.target, *root = emit_assign_root(target);
-    if (root->kind == NODE_FIELD) emit_symbol(code, root->as.field.member, root->span);
-    else emit_name(code, root);
+    if (root->kind == NODE_FIELD)
+        emit_symbol(code, root->as.field.member, root->span);
+    else
+        emit_name(code, root);
     emit_op_a(code, root->span, OP_CHECK_KIND, KIND_REF);
     emit_local_set(code, root->span, temp);
     uint32_t count = emit_assign_keys(code, target, &root);
@@ -76,7 +88,8 @@ static void emit_assign_path(struct code *code, struct node *node)
     const struct symbol *symbol = root->as.name.symbol;
     emit_expression(code, node->as.assign.value);
     bool local = symbol->kind == SYMBOL_LOCAL;
-    emit_op_ab(code, target->span, local ? OP_LOCAL_PATH_SET : OP_GLOBAL_PATH_SET, local ? symbol->slot : symbol->index, count);
+    emit_op_ab(code, target->span, local ? OP_LOCAL_PATH_SET : OP_GLOBAL_PATH_SET,
+               local ? symbol->slot : symbol->index, count);
 }
 
 void emit_assign(struct code *code, struct node *node)
@@ -98,6 +111,7 @@ void emit_assign(struct code *code, struct node *node)
         return;
     }
     bool append = node->as.assign.form == ASSIGN_APPEND;
-    uint8_t opcode = local ? (append ? OP_LOCAL_APPEND : OP_LOCAL_ADD) : (append ? OP_GLOBAL_APPEND : OP_GLOBAL_ADD);
+    uint8_t opcode =
+        local ? (append ? OP_LOCAL_APPEND : OP_LOCAL_ADD) : (append ? OP_GLOBAL_APPEND : OP_GLOBAL_ADD);
     emit_op_a(code, node->as.assign.op_span, opcode, local ? symbol->slot : symbol->index);
 }

@@ -58,8 +58,10 @@ static void emit_call_reordered(struct code *code, const struct node *call)
     for (uint32_t index = 0; index < plan->count; index++) {
         uint32_t i = 0;
         while (plan->values[index] && call->as.call.arguments[i].value != plan->values[index]) i++;
-        if (plan->values[index]) emit_local_get(code, plan->values[index]->span, temps[i], true);
-        else emit_call_absent(code, call, index);
+        if (plan->values[index])
+            emit_local_get(code, plan->values[index]->span, temps[i], true);
+        else
+            emit_call_absent(code, call, index);
         emit_call_check_field(code, call, index);
     }
     code->temp_next = temp_before;
@@ -79,8 +81,10 @@ static uint32_t emit_call_push(struct code *code, const struct node *call)
         return plan->count;
     }
     for (uint32_t index = 0; index < plan->count; index++) {
-        if (plan->values[index]) emit_expression(code, plan->values[index]);
-        else emit_call_absent(code, call, index);
+        if (plan->values[index])
+            emit_expression(code, plan->values[index]);
+        else
+            emit_call_absent(code, call, index);
         emit_call_check_field(code, call, index);
     }
     return plan->count;
@@ -110,10 +114,14 @@ void emit_spawn(struct code *code, struct node *node)
 {
     struct node *call = node->as.operand;
     const struct symbol *known = call->as.call.known;
-    if (!known) emit_expression(code, call->as.call.callee);
-    else if (emit_call_is_plain_local(known)) emit_op_a(code, call->span, OP_CLOSURE_WIDE, known->function->index);
-    else if (known->kind == SYMBOL_LOCAL) emit_name(code, call->as.call.callee);
-    else emit_symbol(code, known, call->span);
+    if (!known)
+        emit_expression(code, call->as.call.callee);
+    else if (emit_call_is_plain_local(known))
+        emit_op_a(code, call->span, OP_CLOSURE_WIDE, known->function->index);
+    else if (known->kind == SYMBOL_LOCAL)
+        emit_name(code, call->as.call.callee);
+    else
+        emit_symbol(code, known, call->span);
     uint32_t count = emit_call_push(code, call);
     emit_op_a(code, node->span, OP_SPAWN, count);
 }

@@ -32,7 +32,8 @@ static void emit_code_place(struct code *code, struct span span, uint32_t flags)
                                  code->line_capacity * sizeof *code->lines, capacity * sizeof *code->lines);
         code->line_capacity = capacity;
     }
-    code->lines[code->line_count++] = (struct line_entry){(uint32_t)code->bytes.count, span.line, span.column};
+    code->lines[code->line_count++] =
+        (struct line_entry){(uint32_t)code->bytes.count, span.line, span.column};
 }
 
 static void emit_code_operand(struct code *code, uint8_t bytes, int64_t operand)
@@ -58,7 +59,8 @@ static uint32_t emit_code_write(struct code *code, struct span span, uint8_t opc
     CHECK(pops <= code->height);
     code->height = code->height - pops + opcode_pushes(&instruction);
     if (code->height > code->height_max) code->height_max = code->height;
-    if (code->height > LIMIT_FUNCTION_STACK) emit_code_report_limit(code, span, "FUNCTION_STACK", LIMIT_FUNCTION_STACK);
+    if (code->height > LIMIT_FUNCTION_STACK)
+        emit_code_report_limit(code, span, "FUNCTION_STACK", LIMIT_FUNCTION_STACK);
     if (code->bytes.count > LIMIT_FUNCTION_CODE_BYTES)
         emit_code_report_limit(code, span, "FUNCTION_CODE_BYTES", LIMIT_FUNCTION_CODE_BYTES);
     if (row->flags & OPF_END) code->reachable = false;
@@ -66,7 +68,10 @@ static uint32_t emit_code_write(struct code *code, struct span span, uint8_t opc
 }
 
 void emit_op(struct code *code, struct span span, uint8_t opcode) { emit_op_ab(code, span, opcode, 0, 0); }
-void emit_op_a(struct code *code, struct span span, uint8_t opcode, int64_t a) { emit_op_ab(code, span, opcode, a, 0); }
+void emit_op_a(struct code *code, struct span span, uint8_t opcode, int64_t a)
+{
+    emit_op_ab(code, span, opcode, a, 0);
+}
 void emit_op_ab(struct code *code, struct span span, uint8_t opcode, int64_t a, int64_t b)
 {
     if (!code->reachable) return;
@@ -87,7 +92,8 @@ void emit_jump(struct code *code, struct span span, uint8_t opcode, int64_t a, i
     operands[count - 1] = label->last_use;
     uint32_t height_before = code->height;
     uint32_t use = emit_code_write(code, span, opcode, operands);
-    /* A handler is entered with the height before its instruction and one slot more; other jumps with the height behind. */
+    /* A handler is entered with the height before its instruction and one slot more; other jumps with the height
+     * behind. */
     bool edge = (row->flags & (OPF_EDGE_VALUE | OPF_EDGE_PENDING)) != 0;
     uint32_t height = edge ? height_before + 1 : code->height;
     CHECK(label->last_use == PROGRAM_NO_INDEX || label->height == height);
@@ -131,4 +137,7 @@ void emit_local_get(struct code *code, struct span span, uint32_t slot, bool las
 {
     emit_op_a(code, span, last_use ? OP_LOCAL_TAKE_WIDE : OP_LOCAL_GET_WIDE, slot);
 }
-void emit_local_set(struct code *code, struct span span, uint32_t slot) { emit_op_a(code, span, OP_LOCAL_SET_WIDE, slot); }
+void emit_local_set(struct code *code, struct span span, uint32_t slot)
+{
+    emit_op_a(code, span, OP_LOCAL_SET_WIDE, slot);
+}

@@ -22,12 +22,17 @@ static void emit_expr_literal(struct code *code, const struct node *node)
     switch (node->kind) {
     case NODE_NIL: emit_op(code, node->span, OP_NIL); break;
     case NODE_BOOL: emit_op(code, node->span, node->as.boolean ? OP_TRUE : OP_FALSE); break;
-    case NODE_FLOAT: emit_op_a(code, node->span, OP_CONST_WIDE, emit_constant_real(emitter, node->as.real)); break;
-    case NODE_STR: emit_op_a(code, node->span, OP_CONST_WIDE, emit_constant_text(emitter, node->as.text)); break;
+    case NODE_FLOAT:
+        emit_op_a(code, node->span, OP_CONST_WIDE, emit_constant_real(emitter, node->as.real));
+        break;
+    case NODE_STR:
+        emit_op_a(code, node->span, OP_CONST_WIDE, emit_constant_text(emitter, node->as.text));
+        break;
     default:
         if (node->as.integer >= INT8_MIN && node->as.integer <= INT8_MAX)
             emit_op_a(code, node->span, OP_INT8, node->as.integer);
-        else emit_op_a(code, node->span, OP_CONST_WIDE, emit_constant_int(emitter, node->as.integer));
+        else
+            emit_op_a(code, node->span, OP_CONST_WIDE, emit_constant_int(emitter, node->as.integer));
     }
 }
 
@@ -37,7 +42,9 @@ void emit_symbol(struct code *code, const struct symbol *symbol, struct span spa
     switch (symbol->kind) {
     case SYMBOL_GLOBAL: emit_op_a(code, span, OP_GLOBAL_GET_WIDE, symbol->index); break;
     case SYMBOL_FUNCTION: emit_op_a(code, span, OP_CLOSURE_WIDE, symbol->function->index); break;
-    case SYMBOL_NATIVE: emit_op_a(code, span, OP_NATIVE_FUNCTION, emit_native(code->emitter, symbol->native)); break;
+    case SYMBOL_NATIVE:
+        emit_op_a(code, span, OP_NATIVE_FUNCTION, emit_native(code->emitter, symbol->native));
+        break;
     default: UNREACHABLE();
     }
 }
@@ -45,10 +52,14 @@ void emit_symbol(struct code *code, const struct symbol *symbol, struct span spa
 void emit_name(struct code *code, const struct node *node)
 {
     const struct symbol *symbol = node->as.name.symbol;
-    if (symbol->kind != SYMBOL_LOCAL) emit_symbol(code, symbol, node->span);
-    else if (node->as.name.access == ACCESS_SELF) emit_op(code, node->span, OP_SELF);
-    else if (node->as.name.access == ACCESS_CAPTURE) emit_op_a(code, node->span, OP_CAPTURE_GET, node->as.name.capture);
-    else emit_local_get(code, node->span, symbol->slot, (node->flags & NODE_LAST_USE) != 0);
+    if (symbol->kind != SYMBOL_LOCAL)
+        emit_symbol(code, symbol, node->span);
+    else if (node->as.name.access == ACCESS_SELF)
+        emit_op(code, node->span, OP_SELF);
+    else if (node->as.name.access == ACCESS_CAPTURE)
+        emit_op_a(code, node->span, OP_CAPTURE_GET, node->as.name.capture);
+    else
+        emit_local_get(code, node->span, symbol->slot, (node->flags & NODE_LAST_USE) != 0);
 }
 
 /* A long list is built in a temporary, chunk by chunk, in place. */
@@ -61,7 +72,8 @@ static void emit_expr_list(struct code *code, const struct node *node)
         for (uint32_t k = 0; k < count; k++) emit_expression(code, items->items[i + k]);
         emit_op_a(code, node->span, OP_LIST, count);
         i += count;
-        if (chunks > 0) emit_op_a(code, node->span, OP_LOCAL_ADD, temp);
+        if (chunks > 0)
+            emit_op_a(code, node->span, OP_LOCAL_ADD, temp);
         else if (i < items->count) {
             temp = emit_temp(code, node->span);
             emit_local_set(code, node->span, temp);
@@ -131,9 +143,7 @@ static void emit_expr_leaf(struct code *code, struct node *node)
         emit_expression(code, node->as.binary.right);
         emit_op(code, node->as.binary.op_span, OP_RANGE);
         break;
-    default:
-        CHECK(ast_is_literal(node));
-        emit_expr_literal(code, node);
+    default: CHECK(ast_is_literal(node)); emit_expr_literal(code, node);
     }
 }
 
@@ -267,12 +277,14 @@ void emit_condition(struct code *code, struct node *node, struct label *label, b
 
 /* -- checks -------------------------------------------------------------------------------------------------------- */
 
-void emit_check(struct code *code, const struct annotation *annotation, const struct node *value, struct span span)
+void emit_check(struct code *code, const struct annotation *annotation, const struct node *value,
+                struct span span)
 {
     if (!annotation || !annotation->known) return;
     if (annotation->record) {
         bool built = value && value->kind == NODE_CALL && value->as.call.known &&
-                     value->as.call.known->kind == SYMBOL_RECORD && value->as.call.known->record == annotation->record;
+                     value->as.call.known->kind == SYMBOL_RECORD &&
+                     value->as.call.known->record == annotation->record;
         if (!built) emit_op_a(code, span, OP_CHECK_RECORD, annotation->record->index);
     } else if (!value || ast_value_kind(value) != annotation->kind) {
         emit_op_a(code, span, OP_CHECK_KIND, annotation->kind);

@@ -43,7 +43,8 @@ static void emit_function_end(struct code *code, struct span span)
     emit_op(code, end, OP_RETURN);
 }
 
-static void emit_function_captures(const struct function_decl *function, struct arena *arena, struct function *out)
+static void emit_function_captures(const struct function_decl *function, struct arena *arena,
+                                   struct function *out)
 {
     out->capture_count = (uint16_t)function->capture_count;
     out->captures = arena_alloc_zeroed(arena, function->capture_count * sizeof *out->captures);
@@ -51,7 +52,8 @@ static void emit_function_captures(const struct function_decl *function, struct 
     for (uint32_t i = 0; i < function->capture_count; i++) {
         const struct captured *captured = &function->captures[i];
         out->captures[i].from_parent_local = captured->from_parent_local;
-        out->captures[i].index = captured->from_parent_local ? (uint16_t)captured->parent_slot->slot : captured->index;
+        out->captures[i].index =
+            captured->from_parent_local ? (uint16_t)captured->parent_slot->slot : captured->index;
     }
 }
 
@@ -73,7 +75,8 @@ static cy_err emit_function_finish(struct code *code, struct function *out)
     return CY_OK;
 }
 
-static struct code emit_function_begin(struct emitter *emitter, struct unit *unit, struct function_decl *function)
+static struct code emit_function_begin(struct emitter *emitter, struct unit *unit,
+                                       struct function_decl *function)
 {
     struct code code = {.emitter = emitter,
                         .unit = unit,

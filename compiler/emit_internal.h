@@ -4,8 +4,8 @@
  *
  * Method: stack code in one walk. Operands are written in their widest form and strings interned as they come;
  *         program_canonicalise shortens and orders afterwards.
- * Invariant: nothing is written where control cannot come (`reachable`), because the verifier refuses dead code. `height` is
- *            the number of values on the stack before the next instruction.
+ * Invariant: nothing is written where control cannot come (`reachable`), because the verifier refuses dead code.
+ *            `height` is the number of values on the stack before the next instruction.
  */
 #ifndef CY_COMPILER_EMIT_INTERNAL_H
 #define CY_COMPILER_EMIT_INTERNAL_H
@@ -47,7 +47,7 @@ struct code {
     uint32_t line_count, line_capacity;
     uint32_t height, height_max;
     bool reachable;
-    bool too_large; /* reported; nothing more is written */
+    bool too_large;                 /* reported; nothing more is written */
     const struct span *fixed_place; /* of a call, while a record's defaults from elsewhere are written */
     uint32_t temp_next, local_count;
     struct unwind *unwind;
@@ -65,7 +65,8 @@ void emit_op(struct code *code, struct span span, uint8_t opcode);
 void emit_op_a(struct code *code, struct span span, uint8_t opcode, int64_t a);
 void emit_op_ab(struct code *code, struct span span, uint8_t opcode, int64_t a, int64_t b);
 /* With a forward label as the last operand; `a` and `b` are the ones before it, as far as the format has them. */
-void emit_jump(struct code *code, struct span span, uint8_t opcode, int64_t a, int64_t b, struct label *label);
+void emit_jump(struct code *code, struct span span, uint8_t opcode, int64_t a, int64_t b,
+               struct label *label);
 void emit_label_init(struct label *label);
 void emit_bind(struct code *code, struct label *label);
 uint32_t emit_here(const struct code *code);
@@ -77,13 +78,14 @@ void emit_local_set(struct code *code, struct span span, uint32_t slot);
 void emit_expression(struct code *code, struct node *node);
 /* Goes to `label` when the truth of `node` is `when`, else falls through. */
 void emit_condition(struct code *code, struct node *node, struct label *label, bool when);
-void emit_check(struct code *code, const struct annotation *annotation, const struct node *value, struct span span);
+void emit_check(struct code *code, const struct annotation *annotation, const struct node *value,
+                struct span span);
 void emit_symbol(struct code *code, const struct symbol *symbol, struct span span);
 void emit_name(struct code *code, const struct node *node);
 
 /* emit_call.c */
-bool emit_call_is_direct(const struct node *call); /* needs no callee value below the arguments */
-void emit_call(struct code *code, struct node *call);        /* everything */
+bool emit_call_is_direct(const struct node *call);    /* needs no callee value below the arguments */
+void emit_call(struct code *code, struct node *call); /* everything */
 void emit_call_arguments(struct code *code, struct node *call); /* behind the callee's value, with CALL */
 void emit_spawn(struct code *code, struct node *node);
 
@@ -98,7 +100,8 @@ void emit_return(struct code *code, struct node *node);
 void emit_leave_loop(struct code *code, struct node *node);
 
 /* emit_function.c */
-CY_NODISCARD cy_err emit_function(struct emitter *emitter, struct function_decl *function, struct function *out);
+CY_NODISCARD cy_err emit_function(struct emitter *emitter, struct function_decl *function,
+                                  struct function *out);
 CY_NODISCARD cy_err emit_init(struct emitter *emitter, struct unit *unit, struct function *out);
 
 #endif

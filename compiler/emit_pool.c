@@ -16,7 +16,10 @@ static uint32_t emit_pool_index(struct map *map, cy_bytes key)
     return (uint32_t)(entry - map->entries);
 }
 
-uint32_t emit_string(struct emitter *emitter, cy_bytes text) { return emit_pool_index(&emitter->strings, text); }
+uint32_t emit_string(struct emitter *emitter, cy_bytes text)
+{
+    return emit_pool_index(&emitter->strings, text);
+}
 
 static uint32_t emit_pool_constant(struct emitter *emitter, enum constant_kind kind, uint64_t bits)
 {

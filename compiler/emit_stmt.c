@@ -14,7 +14,8 @@ static void emit_stmt(struct code *code, struct node *node);
 void emit_block(struct code *code, struct block *block)
 {
     struct unwind *outer = code->unwind;
-    for (uint32_t i = 0; i < block->statements.count && code->reachable; i++) emit_stmt(code, block->statements.items[i]);
+    for (uint32_t i = 0; i < block->statements.count && code->reachable; i++)
+        emit_stmt(code, block->statements.items[i]);
     emit_close_defers(code, outer);
 }
 
@@ -30,10 +31,13 @@ static void emit_stmt_if(struct code *code, struct node *node)
         emit_condition(code, arm->condition, &next, false);
         emit_block(code, &arm->block);
         bool last = i + 1 == count && !node->as.branch.otherwise;
-        if (!last && next.last_use != PROGRAM_NO_INDEX) emit_jump(code, node->span, OP_JUMP, 0, 0, &end);
-        else if (!last && code->reachable) break; /* this arm is always taken */
+        if (!last && next.last_use != PROGRAM_NO_INDEX)
+            emit_jump(code, node->span, OP_JUMP, 0, 0, &end);
+        else if (!last && code->reachable)
+            break; /* this arm is always taken */
         emit_bind(code, &next);
-        if (i + 1 == count && node->as.branch.otherwise && code->reachable) emit_block(code, node->as.branch.otherwise);
+        if (i + 1 == count && node->as.branch.otherwise && code->reachable)
+            emit_block(code, node->as.branch.otherwise);
     }
     emit_bind(code, &end);
 }
@@ -82,9 +86,12 @@ static void emit_stmt_for(struct code *code, struct node *node)
     }
     uint32_t top = emit_here(code);
     struct span span = node->as.each.names[0].span;
-    if (ints) emit_jump(code, span, OP_INTLOOP_NEXT, symbols[0]->slot, 0, &exit);
-    else if (symbols[1]) emit_jump(code, span, OP_ITER_NEXT_PAIR, symbols[0]->slot, symbols[1]->slot, &exit);
-    else emit_jump(code, span, OP_ITER_NEXT, symbols[0]->slot, 0, &exit);
+    if (ints)
+        emit_jump(code, span, OP_INTLOOP_NEXT, symbols[0]->slot, 0, &exit);
+    else if (symbols[1])
+        emit_jump(code, span, OP_ITER_NEXT_PAIR, symbols[0]->slot, symbols[1]->slot, &exit);
+    else
+        emit_jump(code, span, OP_ITER_NEXT, symbols[0]->slot, 0, &exit);
     emit_stmt_loop_body(code, node, ints ? UNWIND_INTLOOP : UNWIND_ITER, top, &exit, &node->as.each.block);
     emit_op(code, node->span, ints ? OP_INTLOOP_END : OP_ITER_END);
 }
@@ -92,7 +99,8 @@ static void emit_stmt_for(struct code *code, struct node *node)
 /* -- match --------------------------------------------------------------------------------------------------------- */
 
 /* The range a..b matches ints only: comparing anything else with an int could be an error. */
-static void emit_stmt_range_pattern(struct code *code, const struct node *pattern, uint32_t slot, struct label *body)
+static void emit_stmt_range_pattern(struct code *code, const struct node *pattern, uint32_t slot,
+                                    struct label *body)
 {
     struct label no;
     emit_label_init(&no);
@@ -143,7 +151,8 @@ static void emit_stmt_match(struct code *code, struct node *node)
         struct label body, next;
         emit_label_init(&body);
         emit_label_init(&next);
-        for (uint32_t k = 0; k < arm->patterns.count; k++) emit_stmt_pattern(code, arm->patterns.items[k], slot, &body);
+        for (uint32_t k = 0; k < arm->patterns.count; k++)
+            emit_stmt_pattern(code, arm->patterns.items[k], slot, &body);
         emit_jump(code, node->span, OP_JUMP, 0, 0, &next);
         emit_bind(code, &body);
         emit_block(code, &arm->block);

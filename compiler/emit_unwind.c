@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * compiler/emit_unwind.c: try, defer, and the ways out that must run defers: return, break, continue, the end of a block.
+ * compiler/emit_unwind.c: try, defer, and the ways out that must run defers: return, break, continue, the end of a
+ * block.
  *
  *      DEFER_BEGIN H         a defer's rest of the block
  *        ...
@@ -17,8 +18,8 @@
  *      RETHROW
  *   done:
  *
- * Invariant: while a defer's body is written, `unwind` is what lies outside of that defer, so ways out inside the body do
- *            not run it again.
+ * Invariant: while a defer's body is written, `unwind` is what lies outside of that defer, so ways out inside the
+ *            body do not run it again.
  */
 #include "compiler/emit_internal.h"
 #include "vm/base/check.h"
@@ -91,12 +92,15 @@ static void emit_unwind_leave(struct code *code, struct unwind *entry, struct sp
 
 void emit_return(struct code *code, struct node *node)
 {
-    struct unwind *last = NULL; /* the outermost defer: nothing outside of it needs to be undone, RETURN lets go of it */
+    struct unwind *last =
+        NULL; /* the outermost defer: nothing outside of it needs to be undone, RETURN lets go of it */
     for (struct unwind *entry = code->unwind; entry; entry = entry->outer)
         if (entry->kind == UNWIND_DEFER) last = entry;
 
-    if (node->as.operand) emit_expression(code, node->as.operand);
-    else emit_op(code, node->span, OP_NIL);
+    if (node->as.operand)
+        emit_expression(code, node->as.operand);
+    else
+        emit_op(code, node->span, OP_NIL);
     struct span value_span = node->as.operand ? node->as.operand->span : node->span;
     emit_check(code, code->function->result, node->as.operand, value_span);
     if (last) {
@@ -115,8 +119,10 @@ void emit_leave_loop(struct code *code, struct node *node)
     struct unwind *entry = code->unwind;
     for (; entry->kind == UNWIND_TRY || entry->kind == UNWIND_DEFER; entry = entry->outer)
         emit_unwind_leave(code, entry, node->span);
-    if (node->kind == NODE_BREAK) emit_jump(code, node->span, OP_JUMP, 0, 0, entry->exit);
-    else emit_op_a(code, node->span, OP_LOOP, entry->top);
+    if (node->kind == NODE_BREAK)
+        emit_jump(code, node->span, OP_JUMP, 0, 0, entry->exit);
+    else
+        emit_op_a(code, node->span, OP_LOOP, entry->top);
 }
 
 void emit_try(struct code *code, struct node *node)
@@ -133,8 +139,10 @@ void emit_try(struct code *code, struct node *node)
     emit_jump(code, node->span, OP_JUMP, 0, 0, &done);
 
     emit_bind(code, &handler);
-    if (node->as.attempt.symbol) emit_local_set(code, node->as.attempt.name.span, node->as.attempt.symbol->slot);
-    else emit_op(code, node->span, OP_POP);
+    if (node->as.attempt.symbol)
+        emit_local_set(code, node->as.attempt.name.span, node->as.attempt.symbol->slot);
+    else
+        emit_op(code, node->span, OP_POP);
     emit_block(code, &node->as.attempt.catch_block);
     emit_bind(code, &done);
 }

@@ -3,8 +3,8 @@
  * compiler/fold.c: constant expressions become literals.
  *
  * In:   a node whose children were folded. Out: the same node, perhaps a literal now.
- * Invariant: the result is what the interpreter would compute, because both use vm/code/arith.h. What would be an error at
- *            run time is left as it is: it happens when, and only if, it is reached.
+ * Invariant: the result is what the interpreter would compute, because both use vm/code/arith.h. What would be an
+ *            error at run time is left as it is: it happens when, and only if, it is reached.
  * Not here: text of floats and of bools (the runtime's).
  */
 #include "compiler/lexer.h"
@@ -79,8 +79,10 @@ static void fold_reals(struct node *node, double a, double b)
 
 static void fold_strings(struct arena *arena, struct node *node, cy_bytes a, cy_bytes b)
 {
-    if (node->op == TOKEN_EQ) fold_to_bool(node, cy_bytes_equal(a, b));
-    else if (node->op == TOKEN_NE) fold_to_bool(node, !cy_bytes_equal(a, b));
+    if (node->op == TOKEN_EQ)
+        fold_to_bool(node, cy_bytes_equal(a, b));
+    else if (node->op == TOKEN_NE)
+        fold_to_bool(node, !cy_bytes_equal(a, b));
     else if (node->op == TOKEN_PLUS && a.count + b.count <= FOLD_STRING_BYTES_MAX) {
         struct builder joined;
         builder_init(&joined);
@@ -112,9 +114,12 @@ static void fold_binary(struct arena *arena, struct node *node)
         return;
     }
     if (!ast_is_literal(right)) return;
-    if (left->kind == NODE_INT && right->kind == NODE_INT) fold_ints(node, left->as.integer, right->as.integer);
-    else if (left->kind == NODE_FLOAT && right->kind == NODE_FLOAT) fold_reals(node, left->as.real, right->as.real);
-    else if (left->kind == NODE_STR && right->kind == NODE_STR) fold_strings(arena, node, left->as.text, right->as.text);
+    if (left->kind == NODE_INT && right->kind == NODE_INT)
+        fold_ints(node, left->as.integer, right->as.integer);
+    else if (left->kind == NODE_FLOAT && right->kind == NODE_FLOAT)
+        fold_reals(node, left->as.real, right->as.real);
+    else if (left->kind == NODE_STR && right->kind == NODE_STR)
+        fold_strings(arena, node, left->as.text, right->as.text);
 }
 
 static void fold_unary(struct node *node)
@@ -122,10 +127,14 @@ static void fold_unary(struct node *node)
     const struct node *operand = node->as.operand;
     int64_t negated;
     if (!ast_is_literal(operand)) return;
-    if (node->op == TOKEN_NOT) fold_to_bool(node, !ast_literal_is_true(operand));
-    else if (node->op == TOKEN_TILDE && operand->kind == NODE_INT) fold_to_int(node, ~operand->as.integer);
-    else if (node->op == TOKEN_MINUS && operand->kind == NODE_FLOAT) fold_to_real(node, -operand->as.real);
-    else if (node->op == TOKEN_MINUS && operand->kind == NODE_INT && !cy_failed(arith_sub(0, operand->as.integer, &negated)))
+    if (node->op == TOKEN_NOT)
+        fold_to_bool(node, !ast_literal_is_true(operand));
+    else if (node->op == TOKEN_TILDE && operand->kind == NODE_INT)
+        fold_to_int(node, ~operand->as.integer);
+    else if (node->op == TOKEN_MINUS && operand->kind == NODE_FLOAT)
+        fold_to_real(node, -operand->as.real);
+    else if (node->op == TOKEN_MINUS && operand->kind == NODE_INT &&
+             !cy_failed(arith_sub(0, operand->as.integer, &negated)))
         fold_to_int(node, negated);
 }
 
@@ -140,9 +149,12 @@ static void fold_text(struct arena *arena, struct node *node)
         uint32_t first = i;
         for (; i < items->count; i++) {
             const struct node *item = items->items[i];
-            if (item->kind == NODE_STR) builder_bytes(&joined, item->as.text);
-            else if (item->kind == NODE_INT) builder_i64_text(&joined, item->as.integer);
-            else break;
+            if (item->kind == NODE_STR)
+                builder_bytes(&joined, item->as.text);
+            else if (item->kind == NODE_INT)
+                builder_i64_text(&joined, item->as.integer);
+            else
+                break;
         }
         if (i > first) {
             struct node *text = items->items[first];
@@ -155,7 +167,8 @@ static void fold_text(struct arena *arena, struct node *node)
         builder_fini(&joined);
     }
     items->count = kept;
-    if (kept == 1 && items->items[0]->kind == NODE_STR) fold_become(node, items->items[0]);
+    if (kept == 1 && items->items[0]->kind == NODE_STR)
+        fold_become(node, items->items[0]);
     else if (kept == 0) {
         node->kind = NODE_STR;
         node->as.text = CY_BYTES_NONE;

@@ -38,7 +38,9 @@ static const struct lexer_mark lexer_marks[] = {
 #include "compiler/token.def"
 #undef KEYWORD
 #undef MARK
-    {TOKEN_AND, "&&"}, {TOKEN_OR, "||"}, {TOKEN_NOT, "!"},
+    {TOKEN_AND, "&&"},
+    {TOKEN_OR, "||"},
+    {TOKEN_NOT, "!"},
 };
 
 bool token_is_keyword(uint8_t kind) { return kind >= lexer_words[0].kind && kind < TOKEN_PAREN_OPEN; }
@@ -70,12 +72,14 @@ void lexer_keywords_init(struct map *keywords)
     }
 }
 
-void lexer_init(struct lexer *lexer, struct arena *arena, struct diag_list *diags, const struct source *source,
-                const struct map *keywords)
+void lexer_init(struct lexer *lexer, struct arena *arena, struct diag_list *diags,
+                const struct source *source, const struct map *keywords)
 {
     CHECK(source->text.count <= LIMIT_SOURCE_BYTES);
-    *lexer = (struct lexer){.arena = arena, .diags = diags, .source = source, .keywords = keywords, .line = 1, .column = 1};
-    if (cy_bytes_start_with(source->text, CY_BYTES("\xEF\xBB\xBF"))) lexer->offset = 3; /* a byte order mark is no text */
+    *lexer = (struct lexer){
+        .arena = arena, .diags = diags, .source = source, .keywords = keywords, .line = 1, .column = 1};
+    if (cy_bytes_start_with(source->text, CY_BYTES("\xEF\xBB\xBF")))
+        lexer->offset = 3; /* a byte order mark is no text */
 }
 
 /* -- moving -------------------------------------------------------------------------------------------------------- */
@@ -109,7 +113,8 @@ struct span lexer_here(const struct lexer *lexer, size_t bytes)
 uint32_t lexer_code_point(struct lexer *lexer, size_t *length_out)
 {
     uint32_t code_point;
-    if (text_decode(cy_bytes_skip(lexer->source->text, lexer->offset), &code_point, length_out)) return code_point;
+    if (text_decode(cy_bytes_skip(lexer->source->text, lexer->offset), &code_point, length_out))
+        return code_point;
     if (!lexer->bad_utf8_reported && !lexer_at_end(lexer))
         (void)diag_report_0(lexer->diags, lexer->source, lexer_here(lexer, 1), DIAG_BAD_UTF8);
     lexer->bad_utf8_reported = true; /* one message: the rest of the file is probably in the same encoding */
@@ -142,9 +147,12 @@ static void lexer_skip_space(struct lexer *lexer)
     while (!lexer_at_end(lexer)) {
         uint8_t byte = lexer_peek(lexer, 0);
         if (byte == '\n' && lexer->interpolation_count > 0) return;
-        if (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n') lexer_advance(lexer, 1);
-        else if (byte == '/' && lexer_peek(lexer, 1) == '/') lexer_skip_comment(lexer);
-        else return;
+        if (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n')
+            lexer_advance(lexer, 1);
+        else if (byte == '/' && lexer_peek(lexer, 1) == '/')
+            lexer_skip_comment(lexer);
+        else
+            return;
     }
 }
 
@@ -152,7 +160,7 @@ static void lexer_skip_space(struct lexer *lexer)
 
 static int lexer_digit(uint8_t byte, int base)
 {
-    int digit = byte >= '0' && byte <= '9'             ? byte - '0'
+    int digit = byte >= '0' && byte <= '9'                     ? byte - '0'
                 : (byte | 0x20) >= 'a' && (byte | 0x20) <= 'f' ? (byte | 0x20) - 'a' + 10
                                                                : 99;
     return digit < base ? digit : -1;
@@ -166,7 +174,8 @@ static bool lexer_at_name_part(struct lexer *lexer)
     return code_point != LEXER_NO_CODE_POINT && text_is_identifier_part(code_point);
 }
 
-/* Steps over digits with single _ between them and adds their value up. False when there are none or a _ stands badly. */
+/* Steps over digits with single _ between them and adds their value up. False when there are none or a _ stands
+ * badly. */
 static bool lexer_take_digits(struct lexer *lexer, int base, uint64_t *value, bool *overflow)
 {
     bool digit_before = false, good = false;
@@ -263,10 +272,16 @@ static struct token lexer_take_word(struct lexer *lexer, struct token token)
     }
     token.span.end = lexer->offset;
     token.text = source_slice(lexer->source, token.span);
-    if (!ascii && !text_is_nfc(token.text)) {
+    if (token.span.end - token.span.start > LIMIT_PROGRAM_NAME_BYTES) {
+        (void)diag_report_2(lexer->diags, lexer->source, token.span, DIAG_LIMIT,
+                            CY_BYTES("PROGRAM_NAME_BYTES"),
+                            diag_number(lexer->diags, LIMIT_PROGRAM_NAME_BYTES));
+        token.text = cy_bytes_slice(token.text, 0, 1); /* not composed: that takes time squared */
+    } else if (!ascii && !text_is_nfc(token.text)) {
         struct builder composed;
         builder_init(&composed);
-        if (cy_failed(text_to_nfc(token.text, &composed))) mem_exhausted(); /* it is UTF-8: only memory can be short */
+        if (cy_failed(text_to_nfc(token.text, &composed)))
+            mem_exhausted(); /* it is UTF-8: only memory can be short */
         token.text = arena_copy(lexer->arena, builder_view(&composed));
         builder_fini(&composed);
     }
@@ -292,7 +307,8 @@ static size_t lexer_match_mark(const struct lexer *lexer, uint8_t *kind_out)
 /* `+=` and its like are not in the language: said here, where both characters are seen, and read as `=`. */
 static bool lexer_report_compound(struct lexer *lexer, struct token *token)
 {
-    bool arithmetic = token->kind >= TOKEN_PLUS && token->kind <= TOKEN_SHIFT_RIGHT && token->kind != TOKEN_TILDE;
+    bool arithmetic =
+        token->kind >= TOKEN_PLUS && token->kind <= TOKEN_SHIFT_RIGHT && token->kind != TOKEN_TILDE;
     if (!arithmetic || lexer_peek(lexer, 0) != '=' || lexer_peek(lexer, 1) == '=') return false;
     cy_bytes mark = source_slice(lexer->source, token->span);
     lexer_advance(lexer, 1);
@@ -308,14 +324,16 @@ static void lexer_report_character(struct lexer *lexer)
     size_t length;
     uint32_t code_point = lexer_code_point(lexer, &length);
     if (code_point == LEXER_NO_CODE_POINT) {
-        /* reported there */
+        lexer->broken = true; /* reported there */
     } else if (text_is_bidi_control(code_point)) {
         lexer_report_bidi(lexer, code_point, length);
     } else if (code_point == ';') {
         (void)diag_report_0(lexer->diags, lexer->source, lexer_here(lexer, length), DIAG_SEMICOLON);
     } else {
         struct span here = lexer_here(lexer, length);
-        (void)diag_report_1(lexer->diags, lexer->source, here, DIAG_UNKNOWN_CHARACTER, source_slice(lexer->source, here));
+        (void)diag_report_1(lexer->diags, lexer->source, here, DIAG_UNKNOWN_CHARACTER,
+                            source_slice(lexer->source, here));
+        lexer->broken = true;
     }
     lexer_advance(lexer, length);
 }
@@ -334,7 +352,8 @@ static bool lexer_closes_interpolation(struct lexer *lexer, uint8_t kind)
     return false;
 }
 
-/* NUL is no token, so that "nothing here" and "a mark" cannot be confused. Returns false when only an error was here. */
+/* NUL is no token, so that "nothing here" and "a mark" cannot be confused. Returns false when only an error was
+ * here. */
 static bool lexer_take_token(struct lexer *lexer, struct token *token)
 {
     uint8_t byte = lexer_peek(lexer, 0);
@@ -351,8 +370,10 @@ static bool lexer_take_token(struct lexer *lexer, struct token *token)
     lexer_advance(lexer, bytes);
     token->span.end = lexer->offset;
     token->text = source_slice(lexer->source, token->span);
-    if (lexer_closes_interpolation(lexer, token->kind)) *token = lexer_resume_string(lexer, *token);
-    else (void)lexer_report_compound(lexer, token);
+    if (lexer_closes_interpolation(lexer, token->kind))
+        *token = lexer_resume_string(lexer, *token);
+    else
+        (void)lexer_report_compound(lexer, token);
     return true;
 }
 
@@ -368,10 +389,14 @@ struct token lexer_next(struct lexer *lexer)
             lexer->interpolation_count--;
             (void)diag_report_0(lexer->diags, lexer->source, token.span, DIAG_INTERPOLATION_OPEN);
             token.kind = TOKEN_TEXT_END;
+            token.broken = true;
             return token;
         }
+        token.broken = lexer->broken;
         if (lexer_at_end(lexer)) return token;
         if (!lexer_take_token(lexer, &token)) continue;
+        token.broken = token.broken || lexer->broken;
+        lexer->broken = false;
         lexer->line_of_token = lexer->line;
         return token;
     }

@@ -35,12 +35,13 @@ enum token_kind {
 };
 
 struct token {
-    uint8_t kind;      /* enum token_kind */
-    bool line_start;   /* nothing but space stands before it on its line */
-    bool bit_pattern;  /* INT written in hex or binary: `integer` is a 64-bit pattern */
+    uint8_t kind;    /* enum token_kind */
+    bool line_start; /* nothing but space stands before it on its line */
+    bool broken; /* something unreadable stands in it or before it: reported, and no reason to report more */
+    bool bit_pattern; /* INT written in hex or binary: `integer` is a 64-bit pattern */
     struct span span;
-    cy_bytes text;     /* NAME and keywords: the word in NFC; see above for the others */
-    uint64_t integer;  /* the magnitude; decimal ones up to 2^63, so that the parser can negate it */
+    cy_bytes text;    /* NAME and keywords: the word in NFC; see above for the others */
+    uint64_t integer; /* the magnitude; decimal ones up to 2^63, so that the parser can negate it */
     double real;
 };
 
@@ -56,13 +57,14 @@ struct lexer {
     uint32_t line, column;
     uint32_t line_of_token; /* the line on which the last token ended */
     bool bad_utf8_reported;
+    bool broken;  /* for the next token */
     bool gave_up; /* nested too deeply: what follows is not read, and nothing more is said about it */
-    uint32_t interpolation_count;                          /* open \( */
-    uint16_t bracket_depth[LIMIT_NESTING_DEPTH];           /* open brackets inside each of them */
+    uint32_t interpolation_count;                /* open \( */
+    uint16_t bracket_depth[LIMIT_NESTING_DEPTH]; /* open brackets inside each of them */
 };
 
-void lexer_init(struct lexer *lexer, struct arena *arena, struct diag_list *diags, const struct source *source,
-                const struct map *keywords);
+void lexer_init(struct lexer *lexer, struct arena *arena, struct diag_list *diags,
+                const struct source *source, const struct map *keywords);
 struct token lexer_next(struct lexer *lexer);
 
 bool token_is_keyword(uint8_t kind);

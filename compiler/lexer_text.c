@@ -12,7 +12,8 @@
 static void lexer_text_report_escape(struct lexer *lexer, size_t bytes)
 {
     struct span span = lexer_here(lexer, bytes);
-    (void)diag_report_1(lexer->diags, lexer->source, span, DIAG_BAD_ESCAPE, source_slice(lexer->source, span));
+    (void)diag_report_1(lexer->diags, lexer->source, span, DIAG_BAD_ESCAPE,
+                        source_slice(lexer->source, span));
     lexer_advance(lexer, bytes);
 }
 
@@ -30,7 +31,8 @@ static void lexer_text_take_unicode(struct lexer *lexer, struct builder *out)
     bool braced = lexer_peek(lexer, bytes) == '{';
     if (braced) {
         bytes++;
-        for (int digit; digits < 7 && (digit = lexer_text_hex(lexer_peek(lexer, bytes))) >= 0; digits++, bytes++)
+        for (int digit; digits < 7 && (digit = lexer_text_hex(lexer_peek(lexer, bytes))) >= 0;
+             digits++, bytes++)
             code_point = code_point << 4 | (uint32_t)digit;
     }
     bool closed = braced && lexer_peek(lexer, bytes) == '}';
@@ -74,7 +76,8 @@ static cy_bytes lexer_text_keep(struct lexer *lexer, struct builder *text)
 }
 
 /* Reads up to the closing quote (kind `closed`) or the next \( (kind `open`). */
-static struct token lexer_text_take_part(struct lexer *lexer, struct token token, uint8_t closed, uint8_t open)
+static struct token lexer_text_take_part(struct lexer *lexer, struct token token, uint8_t closed,
+                                         uint8_t open)
 {
     struct builder text;
     builder_init(&text);
@@ -83,6 +86,7 @@ static struct token lexer_text_take_part(struct lexer *lexer, struct token token
         uint8_t byte = lexer_peek(lexer, 0);
         if (lexer_at_end(lexer) || byte == '\n') {
             (void)diag_report_0(lexer->diags, lexer->source, token.span, DIAG_STRING_NOT_CLOSED);
+            lexer->broken = true;
             break;
         }
         if (byte == '"') {

@@ -33,7 +33,8 @@ static void module_graph_add(struct arena *arena, struct unit_list *list, struct
     list->items[list->count++] = unit;
 }
 
-static struct unit *module_graph_new_unit(struct compilation *compilation, cy_bytes name, cy_bytes file, cy_bytes text)
+static struct unit *module_graph_new_unit(struct compilation *compilation, cy_bytes name, cy_bytes file,
+                                          cy_bytes text)
 {
     struct unit *unit = arena_alloc_zeroed(&compilation->arena, sizeof *unit);
     unit->name = arena_copy(&compilation->arena, name);
@@ -56,8 +57,9 @@ static cy_bytes module_graph_nfc(struct compilation *compilation, cy_bytes text)
 {
     struct builder composed;
     builder_init(&composed);
-    cy_bytes result = text; /* what is no UTF-8 has no other form */
-    if (!cy_failed(text_to_nfc(text, &composed))) result = arena_copy(&compilation->arena, builder_view(&composed));
+    cy_bytes result = text; /* what is no UTF-8, or no path, has no other form */
+    if (text.count <= LIMIT_PROGRAM_NAME_BYTES && !cy_failed(text_to_nfc(text, &composed)))
+        result = arena_copy(&compilation->arena, builder_view(&composed));
     builder_fini(&composed);
     return result;
 }
@@ -66,7 +68,8 @@ static size_t module_graph_ending(cy_bytes path)
 {
     for (size_t i = 0; i < CY_COUNT_OF(module_graph_endings); i++) {
         cy_bytes ending = cy_bytes_from_text(module_graph_endings[i]);
-        if (path.count > ending.count && cy_bytes_equal(cy_bytes_skip(path, path.count - ending.count), ending))
+        if (path.count > ending.count &&
+            cy_bytes_equal(cy_bytes_skip(path, path.count - ending.count), ending))
             return ending.count;
     }
     return 0;
@@ -89,11 +92,14 @@ static bool module_graph_join(struct builder *out, cy_bytes path)
         start = end + 1;
         if (segment.count == 0) return false;
         for (size_t i = 0; i < segment.count; i++)
-            if (segment.data[i] < 0x20 || segment.data[i] == '\\' || segment.data[i] == ':' || segment.data[i] == 0x7f) return false;
+            if (segment.data[i] < 0x20 || segment.data[i] == '\\' || segment.data[i] == ':' ||
+                segment.data[i] == 0x7f)
+                return false;
         if (cy_bytes_equal(segment, CY_BYTES("."))) continue;
         cy_bytes folder = builder_view(out);
         cy_bytes last = module_graph_last_segment(folder);
-        if (cy_bytes_equal(segment, CY_BYTES("..")) && folder.count && !cy_bytes_equal(last, CY_BYTES(".."))) {
+        if (cy_bytes_equal(segment, CY_BYTES("..")) && folder.count &&
+            !cy_bytes_equal(last, CY_BYTES(".."))) {
             out->count -= last.count;
             if (out->count) out->count--; /* its '/' */
             continue;
@@ -132,7 +138,8 @@ static cy_err module_graph_read(struct compilation *compilation, struct builder 
 }
 
 /* Tries name.han and name.한선, composed and, as some file systems hand names out, decomposed. */
-static cy_err module_graph_find(struct module_graph_path *path, cy_bytes name, struct builder *text, cy_bytes *file_out)
+static cy_err module_graph_find(struct module_graph_path *path, cy_bytes name, struct builder *text,
+                                cy_bytes *file_out)
 {
     struct compilation *compilation = path->compilation;
     cy_err err = CY_ERR(NOT_FOUND);
@@ -144,8 +151,10 @@ static cy_err module_graph_find(struct module_graph_path *path, cy_bytes name, s
             builder_bytes(&file, name);
             builder_text(&file, module_graph_endings[i]);
             builder_bytes(&full, builder_view(&path->folder));
-            if (!decomposed) builder_bytes(&full, builder_view(&file));
-            else if (cy_failed(text_to_nfd(builder_view(&file), &full))) mem_exhausted();
+            if (!decomposed)
+                builder_bytes(&full, builder_view(&file));
+            else if (cy_failed(text_to_nfd(builder_view(&file), &full)))
+                mem_exhausted();
             err = module_graph_read(compilation, &full, text);
             *file_out = arena_copy(&compilation->arena, builder_view(&file));
             builder_fini(&file);
@@ -158,8 +167,8 @@ static cy_err module_graph_find(struct module_graph_path *path, cy_bytes name, s
 static cy_bytes module_graph_reason(struct compilation *compilation, cy_err err)
 {
     char reason[128];
-    return arena_copy(&compilation->arena,
-                      cy_bytes_from_text(cy_err_describe(err, compilation->options->korean, reason, sizeof reason)));
+    return arena_copy(&compilation->arena, cy_bytes_from_text(cy_err_describe(
+                                               err, compilation->options->korean, reason, sizeof reason)));
 }
 
 /* -- imports ------------------------------------------------------------------------------------------------------- */
@@ -203,14 +212,18 @@ static void module_graph_import_std(struct module_graph_path *path, struct unit 
     const struct stdlib_module *module = module_graph_find_std(compilation, name);
     bool own = cy_bytes_equal(unit->name, builder_view(&full_name));
     struct map_entry *loaded = map_find(&compilation->unit_names, builder_view(&full_name));
-    if (own && natives) module = NULL;
-    else if (module && loaded) node->as.import.unit = loaded->value.pointer;
+    if (own && natives)
+        module = NULL;
+    else if (module && loaded)
+        node->as.import.unit = loaded->value.pointer;
     else if (module)
-        node->as.import.unit = module_graph_new_unit(compilation, builder_view(&full_name), builder_view(&full_name),
-                                                     cy_bytes_of(module->source, module->source_bytes));
+        node->as.import.unit =
+            module_graph_new_unit(compilation, builder_view(&full_name), builder_view(&full_name),
+                                  cy_bytes_of(module->source, module->source_bytes));
     builder_fini(&full_name);
     if (module || natives) return;
-    struct diag *diag = diag_report_1(&compilation->diags, &unit->source, node->as.import.path.span, DIAG_STD_UNKNOWN, name);
+    struct diag *diag =
+        diag_report_1(&compilation->diags, &unit->source, node->as.import.path.span, DIAG_STD_UNKNOWN, name);
     module_graph_offer_std(compilation, diag, name);
 }
 
@@ -227,15 +240,18 @@ static void module_graph_import_file(struct module_graph_path *path, struct unit
     builder_init(&text);
     size_t folder_bytes = unit->name.count - module_graph_last_segment(unit->name).count;
     builder_bytes(&name, cy_bytes_slice(unit->name, 0, folder_bytes ? folder_bytes - 1 : 0));
-    if (unit->is_std || !module_graph_join(&name, plain)) {
+    bool too_long = written.count + unit->name.count > LIMIT_PROGRAM_NAME_BYTES / 2;
+    if (unit->is_std || too_long || !module_graph_join(&name, plain)) {
         (void)diag_report_1(diags, &unit->source, span, DIAG_IMPORT_PATH, written);
     } else {
         struct map_entry *loaded = map_find(&compilation->unit_names, builder_view(&name));
         cy_bytes file;
         cy_err err = loaded ? CY_OK : module_graph_find(path, builder_view(&name), &text, &file);
-        if (loaded) node->as.import.unit = loaded->value.pointer;
+        if (loaded)
+            node->as.import.unit = loaded->value.pointer;
         else if (!cy_failed(err))
-            node->as.import.unit = module_graph_new_unit(compilation, builder_view(&name), file, builder_view(&text));
+            node->as.import.unit =
+                module_graph_new_unit(compilation, builder_view(&name), file, builder_view(&text));
         else if (cy_is(err, CY_ERR_NOT_FOUND))
             (void)diag_report_1(diags, &unit->source, span, DIAG_IMPORT_NOT_FOUND,
                                 arena_copy(&compilation->arena, builder_view(&name)));
@@ -265,9 +281,12 @@ static void module_graph_load_imports(struct module_graph_path *path, struct uni
         struct node *node = unit->declarations.items[i];
         if (node->kind != NODE_IMPORT) continue;
         cy_bytes written = node->as.import.path.text;
-        bool relative = cy_bytes_start_with(written, CY_BYTES("./")) || cy_bytes_start_with(written, CY_BYTES("../"));
-        if (relative) module_graph_import_file(path, unit, node);
-        else module_graph_import_std(path, unit, node);
+        bool relative =
+            cy_bytes_start_with(written, CY_BYTES("./")) || cy_bytes_start_with(written, CY_BYTES("../"));
+        if (relative)
+            module_graph_import_file(path, unit, node);
+        else
+            module_graph_import_std(path, unit, node);
         module_graph_name_import(path->compilation, unit, node);
     }
 }
@@ -299,7 +318,8 @@ static void module_graph_report_cycle(struct compilation *compilation, const str
 /* Depth first, imported units before those that import them. Each unit is on the stack at most once. */
 static void module_graph_sort(struct compilation *compilation)
 {
-    struct module_graph_visit *stack = arena_alloc(&compilation->arena, compilation->units.count * sizeof *stack);
+    struct module_graph_visit *stack =
+        arena_alloc(&compilation->arena, compilation->units.count * sizeof *stack);
     uint32_t count = 0;
     stack[count++] = (struct module_graph_visit){compilation->units.items[0], 0};
     stack[0].unit->visit = UNIT_OPEN;
@@ -354,7 +374,8 @@ bool module_graph_load(struct compilation *compilation)
     builder_init(&path.folder);
     bool loaded = module_graph_load_main(&path);
     /* The list grows while it is walked: each unit brings in the ones it imports. */
-    for (uint32_t i = 0; i < compilation->units.count; i++) module_graph_load_imports(&path, compilation->units.items[i]);
+    for (uint32_t i = 0; i < compilation->units.count; i++)
+        module_graph_load_imports(&path, compilation->units.items[i]);
     builder_fini(&path.folder);
     if (loaded) module_graph_sort(compilation);
     return loaded;

@@ -12,7 +12,8 @@
 void parse_unit(struct compilation *compilation, struct unit *unit)
 {
     struct parser parser = {.compilation = compilation, .arena = &compilation->arena, .unit = unit};
-    lexer_init(&parser.lexer, &compilation->arena, &compilation->diags, &unit->source, &compilation->keywords);
+    lexer_init(&parser.lexer, &compilation->arena, &compilation->diags, &unit->source,
+               &compilation->keywords);
     parser.current = lexer_next(&parser.lexer);
     parser.ahead = lexer_next(&parser.lexer);
     parse_declarations(&parser);
@@ -22,6 +23,7 @@ void parse_unit(struct compilation *compilation, struct unit *unit)
 void parse_advance(struct parser *parser)
 {
     parser->previous = parser->current.span;
+    if (parser->current.broken) parser->panicking = true;
     parser->current = parser->ahead;
     if (parser->ahead.kind != TOKEN_END) parser->ahead = lexer_next(&parser->lexer);
 }
@@ -69,17 +71,20 @@ cy_bytes parse_describe(const struct parser *parser, const struct token *token)
     }
 }
 
-struct diag *parse_report(struct parser *parser, struct span span, enum diag_code code, cy_bytes a, cy_bytes b)
+struct diag *parse_report(struct parser *parser, struct span span, enum diag_code code, cy_bytes a,
+                          cy_bytes b)
 {
     struct diag_list *diags = &parser->compilation->diags;
-    if (parser->panicking || parser->lexer.gave_up) return &diags->dropped;
+    bool known = parser->panicking || parser->current.broken || parser->lexer.gave_up;
     parser->panicking = true;
+    if (known) return &diags->dropped;
     return diag_report_2(diags, &parser->unit->source, span, code, a, b);
 }
 
 void parse_report_expected(struct parser *parser, cy_bytes what)
 {
-    (void)parse_report(parser, parser->current.span, DIAG_EXPECTED, what, parse_describe(parser, &parser->current));
+    (void)parse_report(parser, parser->current.span, DIAG_EXPECTED, what,
+                       parse_describe(parser, &parser->current));
 }
 
 bool parse_expect(struct parser *parser, uint8_t kind)
@@ -95,7 +100,8 @@ bool parse_name(struct parser *parser, struct word *word_out)
     *word_out = (struct word){parser->current.text, parser->current.span};
     if (parse_take(parser, TOKEN_NAME)) return true;
     if (token_is_keyword(parser->current.kind)) {
-        (void)parse_report(parser, parser->current.span, DIAG_RESERVED_WORD, parser->current.text, CY_BYTES_NONE);
+        (void)parse_report(parser, parser->current.span, DIAG_RESERVED_WORD, parser->current.text,
+                           CY_BYTES_NONE);
     } else {
         parse_report_expected(parser, parse_words(parser, "이름", "a name"));
     }

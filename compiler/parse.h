@@ -4,8 +4,8 @@
  *
  * Method: recursive descent with one token of look-ahead. After a mistake the parser is `panicking`: it reports nothing
  *         more until it stands again at something that begins a statement or declaration (parse_recover).
- * Invariant: every loop either takes a token or ends; nesting is counted (parse_enter), so that no source can exhaust the
- *            C stack.
+ * Invariant: every loop either takes a token or ends; nesting is counted (parse_enter), so that no source can
+ *            exhaust the C stack.
  */
 #ifndef CY_COMPILER_PARSE_H
 #define CY_COMPILER_PARSE_H
@@ -27,11 +27,15 @@ struct parser {
 
 /* parse.c */
 void parse_advance(struct parser *parser);
-static inline bool parse_at(const struct parser *parser, uint8_t kind) { return parser->current.kind == kind; }
+static inline bool parse_at(const struct parser *parser, uint8_t kind)
+{
+    return parser->current.kind == kind;
+}
 bool parse_take(struct parser *parser, uint8_t kind);   /* true and moved on when it is there */
 bool parse_expect(struct parser *parser, uint8_t kind); /* the same, else an error */
 bool parse_at_word(const struct parser *parser);        /* a name or a keyword */
-struct diag *parse_report(struct parser *parser, struct span span, enum diag_code code, cy_bytes a, cy_bytes b);
+struct diag *parse_report(struct parser *parser, struct span span, enum diag_code code, cy_bytes a,
+                          cy_bytes b);
 void parse_report_expected(struct parser *parser, cy_bytes what);
 cy_bytes parse_describe(const struct parser *parser, const struct token *token);
 cy_bytes parse_words(const struct parser *parser, const char *korean, const char *english);

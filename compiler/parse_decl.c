@@ -31,7 +31,8 @@ static struct node *parse_decl_import(struct parser *parser)
 struct annotation *parse_annotation(struct parser *parser)
 {
     struct annotation *annotation = arena_alloc_zeroed(parser->arena, sizeof *annotation);
-    bool reserved_kind = parse_at(parser, TOKEN_RECORD) || parse_at(parser, TOKEN_REF) || parse_at(parser, TOKEN_NIL);
+    bool reserved_kind =
+        parse_at(parser, TOKEN_RECORD) || parse_at(parser, TOKEN_REF) || parse_at(parser, TOKEN_NIL);
     if (reserved_kind) {
         annotation->name = (struct word){parser->current.text, parser->current.span};
         parse_advance(parser);
@@ -57,8 +58,10 @@ struct node *parse_let(struct parser *parser)
     parse_advance(parser);
     if (!parse_name(parser, &node->as.let.name)) return node;
     if (parse_take(parser, TOKEN_COLON)) node->as.let.annotation = parse_annotation(parser);
-    if (parse_take(parser, TOKEN_ASSIGN)) node->as.let.value = parse_expression(parser);
-    else if (constant) (void)parse_expect(parser, TOKEN_ASSIGN);
+    if (parse_take(parser, TOKEN_ASSIGN))
+        node->as.let.value = parse_expression(parser);
+    else if (constant)
+        (void)parse_expect(parser, TOKEN_ASSIGN);
     node->span = span_join(node->span, parser->previous);
     return node;
 }
@@ -79,13 +82,14 @@ static void parse_decl_add_param(struct parser *parser, struct function_decl *fu
 {
     struct diag_list *diags = &parser->compilation->diags;
     if (function->param_count == LIMIT_FUNCTION_PARAMS) {
-        (void)diag_report_2(diags, &parser->unit->source, param.name.span, DIAG_LIMIT, CY_BYTES("FUNCTION_PARAMS"),
-                            diag_number(diags, LIMIT_FUNCTION_PARAMS));
+        (void)diag_report_2(diags, &parser->unit->source, param.name.span, DIAG_LIMIT,
+                            CY_BYTES("FUNCTION_PARAMS"), diag_number(diags, LIMIT_FUNCTION_PARAMS));
         return;
     }
     if (function->param_count == *capacity) {
         uint32_t grown = *capacity ? *capacity * 2 : 4;
-        function->params = arena_grow(parser->arena, function->params, *capacity * sizeof param, grown * sizeof param);
+        function->params =
+            arena_grow(parser->arena, function->params, *capacity * sizeof param, grown * sizeof param);
         *capacity = grown;
     }
     if (!param.default_value && function->required_count < function->param_count) {
@@ -93,7 +97,8 @@ static void parse_decl_add_param(struct parser *parser, struct function_decl *fu
                             function->params[function->required_count].name.text);
     }
     function->params[function->param_count++] = param;
-    if (!param.default_value && function->required_count == function->param_count - 1) function->required_count++;
+    if (!param.default_value && function->required_count == function->param_count - 1)
+        function->required_count++;
 }
 
 /* At the `(` of the parameters. */
@@ -104,13 +109,17 @@ struct function_decl *parse_function_rest(struct parser *parser, struct word nam
     function->name = name;
     function->span = start;
     function->unit = parser->unit;
-    if (!parse_expect(parser, TOKEN_PAREN_OPEN)) return function;
+    if (!parse_expect(parser, TOKEN_PAREN_OPEN)) {
+        function->broken = true;
+        return function;
+    }
     while (!parse_at(parser, TOKEN_PAREN_CLOSE) && !parser->panicking) {
         struct param param = parse_decl_param(parser);
         if (!parser->panicking) parse_decl_add_param(parser, function, &capacity, param);
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
     (void)parse_expect(parser, TOKEN_PAREN_CLOSE);
+    function->broken = parser->panicking;
     if (parse_take(parser, TOKEN_ARROW)) function->result = parse_annotation(parser);
     function->body = parse_block(parser);
     function->span = span_join(start, parser->previous);
@@ -133,7 +142,8 @@ static struct node *parse_decl_test(struct parser *parser)
     struct node *node = ast_node(parser->arena, NODE_TEST, parser->current.span);
     struct function_decl *function = arena_alloc_zeroed(parser->arena, sizeof *function);
     parse_advance(parser);
-    if (!parse_take(parser, TOKEN_STR)) parse_report_expected(parser, parse_words(parser, "시험 이름", "the test's name in quotes"));
+    if (!parse_take(parser, TOKEN_STR))
+        parse_report_expected(parser, parse_words(parser, "시험 이름", "the test's name in quotes"));
     function->unit = parser->unit;
     function->in_test = true;
     function->span = node->span;
@@ -150,17 +160,19 @@ static void parse_decl_add_field(struct parser *parser, struct record_decl *reco
 {
     struct diag_list *diags = &parser->compilation->diags;
     if (record->field_count == LIMIT_RECORD_FIELDS) {
-        (void)diag_report_2(diags, &parser->unit->source, field.name.span, DIAG_LIMIT, CY_BYTES("RECORD_FIELDS"),
-                            diag_number(diags, LIMIT_RECORD_FIELDS));
+        (void)diag_report_2(diags, &parser->unit->source, field.name.span, DIAG_LIMIT,
+                            CY_BYTES("RECORD_FIELDS"), diag_number(diags, LIMIT_RECORD_FIELDS));
         return;
     }
     for (uint32_t i = 0; i < record->field_count; i++) {
         if (cy_bytes_equal(record->fields[i].name.text, field.name.text))
-            (void)diag_report_1(diags, &parser->unit->source, field.name.span, DIAG_FIELD_TWICE, field.name.text);
+            (void)diag_report_1(diags, &parser->unit->source, field.name.span, DIAG_FIELD_TWICE,
+                                field.name.text);
     }
     if (record->field_count == *capacity) {
         uint32_t grown = *capacity ? *capacity * 2 : 4;
-        record->fields = arena_grow(parser->arena, record->fields, *capacity * sizeof field, grown * sizeof field);
+        record->fields =
+            arena_grow(parser->arena, record->fields, *capacity * sizeof field, grown * sizeof field);
         *capacity = grown;
     }
     record->fields[record->field_count++] = field;
@@ -189,13 +201,14 @@ static struct node *parse_decl_record(struct parser *parser)
     record->unit = parser->unit;
     if (!parse_name(parser, &record->name)) return node;
     node->as.record = record;
-    if (!parse_expect(parser, TOKEN_BRACE_OPEN)) return node;
+    (void)parse_expect(parser, TOKEN_BRACE_OPEN);
     while (!parse_at(parser, TOKEN_BRACE_CLOSE) && !parser->panicking) {
         struct field_decl field = parse_decl_field(parser);
         if (!parser->panicking) parse_decl_add_field(parser, record, &capacity, field);
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
     (void)parse_expect(parser, TOKEN_BRACE_CLOSE);
+    record->broken = parser->panicking;
     node->span = span_join(node->span, parser->previous);
     return node;
 }
@@ -228,7 +241,8 @@ static void parse_decl_next(struct parser *parser)
     struct node *node = parse_decl_one(parser);
     if (!node) {
         enum diag_code code = exported ? DIAG_EXPORT_WHAT : DIAG_TOP_LEVEL_DECLARES;
-        (void)parse_report(parser, exported ? start : parser->current.span, code, CY_BYTES_NONE, CY_BYTES_NONE);
+        (void)parse_report(parser, exported ? start : parser->current.span, code, CY_BYTES_NONE,
+                           CY_BYTES_NONE);
         if (!parse_at(parser, TOKEN_END)) parse_advance(parser);
         return;
     }
@@ -236,8 +250,10 @@ static void parse_decl_next(struct parser *parser)
         (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, start, DIAG_EXPORT_WHAT);
     if (exported) node->flags |= NODE_EXPORTED;
     /* A declaration without even a name has nothing that others could refer to. */
-    bool named = (node->kind == NODE_LET && node->as.let.name.text.count) || (node->kind == NODE_FN && node->as.function) ||
-                 (node->kind == NODE_RECORD && node->as.record) || (node->kind == NODE_TEST && node->as.function) ||
+    bool named = (node->kind == NODE_LET && node->as.let.name.text.count) ||
+                 (node->kind == NODE_FN && node->as.function) ||
+                 (node->kind == NODE_RECORD && node->as.record) ||
+                 (node->kind == NODE_TEST && node->as.function) ||
                  (node->kind == NODE_IMPORT && node->as.import.path.span.end > 0);
     if (named) ast_list_add(parser->arena, &parser->unit->declarations, node);
 }

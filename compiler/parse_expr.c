@@ -83,8 +83,8 @@ static struct node *parse_expr_int(struct parser *parser, bool negative, struct 
     struct node *node = ast_node(parser->arena, NODE_INT, span_join(start, token.span));
     uint64_t magnitude = token.integer;
     if (!token.bit_pattern && magnitude > (uint64_t)INT64_MAX && !negative) {
-        (void)diag_report_1(&parser->compilation->diags, &parser->unit->source, token.span, DIAG_INTEGER_TOO_LARGE,
-                            source_slice(&parser->unit->source, token.span));
+        (void)diag_report_1(&parser->compilation->diags, &parser->unit->source, token.span,
+                            DIAG_INTEGER_TOO_LARGE, source_slice(&parser->unit->source, token.span));
     }
     node->as.integer = (int64_t)(negative ? 0 - magnitude : magnitude);
     parse_advance(parser);
@@ -106,9 +106,11 @@ static struct node *parse_expr_text(struct parser *parser)
         parse_advance(parser);
         if (kind == TOKEN_TEXT_END) break;
         ast_list_add(parser->arena, &node->as.items, parse_expression(parser));
-        while (!parse_at(parser, TOKEN_TEXT_MIDDLE) && !parse_at(parser, TOKEN_TEXT_END) && !parse_at(parser, TOKEN_END)) {
+        while (!parse_at(parser, TOKEN_TEXT_MIDDLE) && !parse_at(parser, TOKEN_TEXT_END) &&
+               !parse_at(parser, TOKEN_END)) {
             parse_report_expected(parser, CY_BYTES("`)`"));
-            parse_advance(parser); /* to the end of this interpolation: the string's other parts are still worth reading */
+            parse_advance(
+                parser); /* to the end of this interpolation: the string's other parts are still worth reading */
         }
         if (parse_at(parser, TOKEN_END)) break;
     }
@@ -155,7 +157,7 @@ static struct node *parse_expr_map(struct parser *parser)
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
     parse_expr_close(parser, node, TOKEN_BRACE_CLOSE);
-    return node;
+    return node; /* after a mistake its `}` is taken all the same, or it would close the block around */
 }
 
 /* -- operands ------------------------------------------------------------------------------------------------------ */
@@ -260,7 +262,8 @@ struct parse_expr_arguments {
     uint32_t count, capacity;
 };
 
-static void parse_expr_add_argument(struct parser *parser, struct parse_expr_arguments *list, struct argument argument)
+static void parse_expr_add_argument(struct parser *parser, struct parse_expr_arguments *list,
+                                    struct argument argument)
 {
     if (list->count == list->capacity) {
         uint32_t capacity = list->capacity ? list->capacity * 2 : 4;
@@ -325,11 +328,16 @@ static struct node *parse_expr_index(struct parser *parser, struct node *target)
 static struct node *parse_expr_postfix(struct parser *parser, struct node *node)
 {
     while (!parser->panicking) {
-        if (parse_at(parser, TOKEN_DOT)) node = parse_expr_field(parser, node);
-        else if (parser->current.line_start) break;
-        else if (parse_at(parser, TOKEN_PAREN_OPEN)) node = parse_expr_call(parser, node);
-        else if (parse_at(parser, TOKEN_BRACKET_OPEN)) node = parse_expr_index(parser, node);
-        else break;
+        if (parse_at(parser, TOKEN_DOT))
+            node = parse_expr_field(parser, node);
+        else if (parser->current.line_start)
+            break;
+        else if (parse_at(parser, TOKEN_PAREN_OPEN))
+            node = parse_expr_call(parser, node);
+        else if (parse_at(parser, TOKEN_BRACKET_OPEN))
+            node = parse_expr_index(parser, node);
+        else
+            break;
     }
     return node;
 }
@@ -383,10 +391,12 @@ static struct node *parse_expr_binary(struct parser *parser, int loosest)
         int precedence = parse_expr_precedence(op.kind);
         if (precedence == 0 || precedence < loosest) break;
         if (op.kind == TOKEN_MINUS && op.line_start) break;
-        if (op.kind == TOKEN_RANGE && parse_expr_is_bare(left, NODE_RANGE)) break; /* a..b..c: said by the statement */
+        if (op.kind == TOKEN_RANGE && parse_expr_is_bare(left, NODE_RANGE))
+            break; /* a..b..c: said by the statement */
         parse_expr_check_pair(parser, left, op);
         parse_advance(parser);
-        struct node *node = ast_node(parser->arena, op.kind == TOKEN_RANGE ? NODE_RANGE : NODE_BINARY, left->span);
+        struct node *node =
+            ast_node(parser->arena, op.kind == TOKEN_RANGE ? NODE_RANGE : NODE_BINARY, left->span);
         node->op = op.kind;
         node->as.binary.left = left;
         node->as.binary.right = parse_expr_binary(parser, precedence + 1);
@@ -409,7 +419,8 @@ struct node *parse_expression(struct parser *parser)
  * whose words are reserved (record, ref). */
 struct node *parse_pattern(struct parser *parser)
 {
-    if (parse_at(parser, TOKEN_RECORD) || parse_at(parser, TOKEN_REF)) return parse_expr_simple(parser, NODE_NAME);
+    if (parse_at(parser, TOKEN_RECORD) || parse_at(parser, TOKEN_REF))
+        return parse_expr_simple(parser, NODE_NAME);
     if (parse_at(parser, TOKEN_BRACE_OPEN) || !parse_begins_expression(parser)) {
         struct node *error = parse_expr_error(parser);
         (void)parse_report(parser, parser->current.span, DIAG_BAD_PATTERN, CY_BYTES_NONE, CY_BYTES_NONE);

@@ -33,12 +33,13 @@ struct block parse_block(struct parser *parser)
         struct node *node = parse_stmt(parser);
         if (node) ast_list_add(parser->arena, &block.statements, node);
         parse_recover(parser);
-        if (parser->current.span.start == start && !parse_at(parser, TOKEN_BRACE_CLOSE)) parse_advance(parser);
+        if (parser->current.span.start == start && !parse_at(parser, TOKEN_BRACE_CLOSE))
+            parse_advance(parser);
     }
     if (!parse_take(parser, TOKEN_BRACE_CLOSE)) {
         struct diag_list *diags = &parser->compilation->diags;
-        (void)parse_report(parser, parser->current.span, DIAG_BLOCK_NOT_CLOSED, diag_number(diags, block.span.line),
-                           CY_BYTES_NONE);
+        (void)parse_report(parser, parser->current.span, DIAG_BLOCK_NOT_CLOSED,
+                           diag_number(diags, block.span.line), CY_BYTES_NONE);
     }
     block.span = span_join(block.span, parser->previous);
     parse_leave(parser);
@@ -75,7 +76,8 @@ static struct node *parse_stmt_expression(struct parser *parser)
         struct node *node = ast_node(parser->arena, NODE_ASSIGN, start);
         node->as.assign.op_span = parser->current.span;
         if (!parse_stmt_is_target(value))
-            (void)parse_report(parser, value->span, DIAG_NOT_ASSIGNABLE, CY_BYTES_NONE, CY_BYTES_NONE);
+            (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span,
+                                DIAG_NOT_ASSIGNABLE);
         parse_advance(parser);
         node->as.assign.target = value;
         node->as.assign.value = parse_expression(parser);
@@ -84,7 +86,8 @@ static struct node *parse_stmt_expression(struct parser *parser)
     }
     if (value->kind != NODE_CALL && value->kind != NODE_SPAWN) {
         /* Not a panic: the expression was read whole, and what follows is a statement of its own. */
-        (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span, DIAG_NOT_A_STATEMENT);
+        (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span,
+                            DIAG_NOT_A_STATEMENT);
     }
     struct node *node = ast_node(parser->arena, NODE_CALL_ALONE, value->span);
     node->as.operand = value;
@@ -94,7 +97,8 @@ static struct node *parse_stmt_expression(struct parser *parser)
 static struct node *parse_stmt_return(struct parser *parser)
 {
     struct node *node = parse_stmt_begin(parser, NODE_RETURN);
-    if (parse_begins_expression(parser) && !parser->current.line_start) node->as.operand = parse_expression(parser);
+    if (parse_begins_expression(parser) && !parser->current.line_start)
+        node->as.operand = parse_expression(parser);
     node->span = span_join(node->span, parser->previous);
     return node;
 }
@@ -105,14 +109,16 @@ static struct node *parse_stmt_throw(struct parser *parser)
     struct node *node = parse_stmt_begin(parser, NODE_THROW);
     if (parser->current.line_start)
         (void)parse_report(parser, node->span, DIAG_VALUE_ON_LINE, spelling, CY_BYTES_NONE);
-    else node->as.operand = parse_expression(parser);
+    else
+        node->as.operand = parse_expression(parser);
     node->span = span_join(node->span, parser->previous);
     return node->as.operand ? node : NULL;
 }
 
 static struct node *parse_stmt_function(struct parser *parser)
 {
-    if (parser->ahead.kind == TOKEN_PAREN_OPEN) return parse_stmt_expression(parser); /* fn () { }(): a call of it */
+    if (parser->ahead.kind == TOKEN_PAREN_OPEN)
+        return parse_stmt_expression(parser); /* fn () { }(): a call of it */
     struct node *node = parse_stmt_begin(parser, NODE_LOCAL_FN);
     struct word name;
     if (!parse_name(parser, &name)) return NULL;
@@ -132,7 +138,8 @@ static void *parse_stmt_add_arm(struct parser *parser, struct parse_stmt_arms *a
 {
     if (arms->count == arms->capacity) {
         uint32_t capacity = arms->capacity ? arms->capacity * 2 : 2;
-        arms->items = arena_grow(parser->arena, arms->items, arms->capacity * arm_bytes, capacity * arm_bytes);
+        arms->items =
+            arena_grow(parser->arena, arms->items, arms->capacity * arm_bytes, capacity * arm_bytes);
         arms->capacity = capacity;
     }
     void *arm = (char *)arms->items + arms->count++ * arm_bytes;
@@ -181,7 +188,9 @@ static struct node *parse_stmt_match(struct parser *parser)
     }
     node->as.match.arms = arms.items;
     node->as.match.arm_count = arms.count;
-    if (!parser->panicking && parse_take(parser, TOKEN_ELSE)) node->as.match.otherwise = parse_stmt_block_on_heap(parser);
+    if (!parser->panicking && parse_take(parser, TOKEN_ELSE))
+        node->as.match.otherwise = parse_stmt_block_on_heap(parser);
+    parse_recover(parser); /* to the `}` of this match, or it would close the block around */
     (void)parse_expect(parser, TOKEN_BRACE_CLOSE);
     parse_leave(parser);
     node->span = span_join(node->span, parser->previous);
@@ -199,7 +208,8 @@ static bool parse_stmt_report_particle(struct parser *parser, const struct word 
     if (parser->panicking) return true;
     cy_bytes stem = cy_bytes_slice(name->text, 0, name->text.count - particle);
     cy_bytes tail = cy_bytes_skip(name->text, name->text.count - particle);
-    (void)diag_report(diags, &parser->unit->source, name->span, DIAG_PARTICLE_ATTACHED, name->text, stem, tail);
+    (void)diag_report(diags, &parser->unit->source, name->span, DIAG_PARTICLE_ATTACHED, name->text, stem,
+                      tail);
     parser->panicking = true;
     return true;
 }

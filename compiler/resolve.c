@@ -16,7 +16,8 @@
 #include "vm/code/native_table.h"
 #include "vm/code/opcode.h"
 
-struct diag *resolve_report(struct resolver *resolver, struct span span, enum diag_code code, cy_bytes a, cy_bytes b)
+struct diag *resolve_report(struct resolver *resolver, struct span span, enum diag_code code, cy_bytes a,
+                            cy_bytes b)
 {
     return diag_report_2(resolver->diags, &resolver->unit->source, span, code, a, b);
 }
@@ -43,14 +44,16 @@ static void resolve_push_scope(struct resolver *resolver, struct symbol *symbol)
 {
     if (resolver->scope_count == resolver->scope_capacity) {
         uint32_t capacity = resolver->scope_capacity ? resolver->scope_capacity * 2 : 64;
-        resolver->scope = arena_grow(resolver->arena, resolver->scope, resolver->scope_capacity * sizeof *resolver->scope,
-                                     capacity * sizeof *resolver->scope);
+        resolver->scope =
+            arena_grow(resolver->arena, resolver->scope, resolver->scope_capacity * sizeof *resolver->scope,
+                       capacity * sizeof *resolver->scope);
         resolver->scope_capacity = capacity;
     }
     resolver->scope[resolver->scope_count++] = symbol;
 }
 
-static void resolve_report_duplicate(struct resolver *resolver, const struct word *word, const struct symbol *first)
+static void resolve_report_duplicate(struct resolver *resolver, const struct word *word,
+                                     const struct symbol *first)
 {
     (void)resolve_report(resolver, word->span, DIAG_DUPLICATE_NAME, word->text,
                          diag_number(resolver->diags, first->span.line));
@@ -75,7 +78,9 @@ struct symbol *resolve_declare_local(struct resolver *resolver, struct word word
 {
     struct map_entry *entry = resolve_entry(&resolver->locals, word.text);
     struct symbol *outer = entry->value.pointer;
-    if (outer && outer->owner == resolver->function && outer->scope_start == resolver->scope_start)
+    bool ignored = cy_bytes_equal(word.text, CY_BYTES("_")); /* `for _, v in m`, `fn (_, _, c)` */
+    if (outer && !ignored && outer->owner == resolver->function &&
+        outer->scope_start == resolver->scope_start)
         resolve_report_duplicate(resolver, &word, outer);
     struct symbol *symbol = resolve_new_symbol(resolver->arena, SYMBOL_LOCAL, word.text);
     symbol->span = word.span;
@@ -105,7 +110,8 @@ static void resolve_finish_local(struct resolver *resolver, struct symbol *symbo
         symbol->last_read_handler_depth == symbol->handler_depth)
         symbol->last_read->flags |= NODE_LAST_USE;
     if (symbol->captured && symbol->assigned_span.end)
-        (void)resolve_report(resolver, symbol->assigned_span, DIAG_ASSIGN_CAPTURED, symbol->name, CY_BYTES_NONE);
+        (void)resolve_report(resolver, symbol->assigned_span, DIAG_ASSIGN_CAPTURED, symbol->name,
+                             CY_BYTES_NONE);
 }
 
 void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot)
@@ -172,8 +178,8 @@ static bool resolve_report_particle(struct resolver *resolver, const struct word
     size_t particle = text_particle_length(word->text);
     cy_bytes stem = cy_bytes_slice(word->text, 0, word->text.count - particle);
     if (particle == 0 || !resolve_find(resolver, stem)) return false;
-    (void)diag_report(resolver->diags, &resolver->unit->source, word->span, DIAG_PARTICLE_ATTACHED, word->text, stem,
-                      cy_bytes_skip(word->text, word->text.count - particle));
+    (void)diag_report(resolver->diags, &resolver->unit->source, word->span, DIAG_PARTICLE_ATTACHED,
+                      word->text, stem, cy_bytes_skip(word->text, word->text.count - particle));
     return true;
 }
 
@@ -188,7 +194,8 @@ void resolve_report_unknown(struct resolver *resolver, const struct word *word)
     if (!diag_wants_nearest(resolver->diags)) return;
     struct nearest nearest;
     nearest_init(&nearest, word->text);
-    for (uint32_t i = resolver->scope_count; i > 0; i--) nearest_offer(&nearest, resolver->scope[i - 1]->name);
+    for (uint32_t i = resolver->scope_count; i > 0; i--)
+        nearest_offer(&nearest, resolver->scope[i - 1]->name);
     for (uint32_t i = 0; i < resolver->unit->symbols.count; i++)
         nearest_offer(&nearest, resolver->unit->symbols.items[i]->name);
     resolve_offer_prelude(&nearest, resolver->compilation->options->korean);
@@ -214,9 +221,11 @@ static void resolve_offer_members(struct nearest *nearest, const struct unit *un
 /* One symbol for each native that a program names, whatever the spelling. */
 static struct symbol *resolve_native_symbol(struct resolver *resolver, const struct native_row *row)
 {
-    struct map_entry *entry = resolve_entry(&resolver->compilation->prelude, cy_bytes_from_text(row->english));
+    struct map_entry *entry =
+        resolve_entry(&resolver->compilation->prelude, cy_bytes_from_text(row->english));
     if (!entry->value.pointer) {
-        struct symbol *symbol = resolve_new_symbol(resolver->arena, SYMBOL_NATIVE, cy_bytes_from_text(row->english));
+        struct symbol *symbol =
+            resolve_new_symbol(resolver->arena, SYMBOL_NATIVE, cy_bytes_from_text(row->english));
         symbol->native = row;
         entry->value.pointer = symbol;
     }
@@ -237,11 +246,12 @@ struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, 
     const struct map_entry *entry = unit ? map_find(&unit->names, member->text) : NULL;
     struct symbol *symbol = entry ? entry->value.pointer : NULL;
     if (symbol && symbol->exported) return symbol;
-    const struct native_row *row = native_module.count ? native_row_find_member(native_module, member->text) : NULL;
+    const struct native_row *row =
+        native_module.count ? native_row_find_member(native_module, member->text) : NULL;
     if (row) return resolve_native_symbol(resolver, row);
 
-    struct diag *diag = resolve_report(resolver, member->span, symbol ? DIAG_NOT_EXPORTED : DIAG_UNKNOWN_MEMBER,
-                                       module->name, member->text);
+    struct diag *diag = resolve_report(
+        resolver, member->span, symbol ? DIAG_NOT_EXPORTED : DIAG_UNKNOWN_MEMBER, module->name, member->text);
     struct nearest nearest;
     nearest_init(&nearest, member->text);
     if (!symbol && diag_wants_nearest(resolver->diags)) resolve_offer_members(&nearest, unit, native_module);
@@ -251,41 +261,51 @@ struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, 
 
 /* -- annotations and functions ------------------------------------------------------------------------------------- */
 
+static void resolve_report_kind(struct resolver *resolver, const struct word *word)
+{
+    struct diag *diag = resolve_report(resolver, word->span, DIAG_UNKNOWN_KIND, word->text, CY_BYTES_NONE);
+    struct nearest nearest;
+    nearest_init(&nearest, word->text);
+    for (uint32_t i = 0; i < resolver->unit->symbols.count; i++)
+        if (resolver->unit->symbols.items[i]->kind == SYMBOL_RECORD)
+            nearest_offer(&nearest, resolver->unit->symbols.items[i]->name);
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        nearest_offer(&nearest, cy_bytes_from_text(kind_name((enum value_kind)kind, false)));
+        nearest_offer(&nearest, cy_bytes_from_text(kind_name((enum value_kind)kind, true)));
+    }
+    diag->nearest = nearest.best;
+}
+
+/* Only records, modules and kinds are looked at: `fn f(list: list, rest: list)` means what it says. */
 void resolve_annotation(struct resolver *resolver, struct annotation *annotation)
 {
     if (!annotation || annotation->known) return;
-    struct symbol *symbol = NULL;
-    if (annotation->module.text.count) {
-        struct symbol *module = resolve_find(resolver, annotation->module.text);
-        if (module && module->kind == SYMBOL_MODULE) {
-            symbol = resolve_member(resolver, module, &annotation->name);
-            if (!symbol) return;
-        } else {
-            resolve_report_unknown(resolver, &annotation->module);
+    bool qualified = annotation->module.text.count > 0;
+    const struct word *word = qualified ? &annotation->module : &annotation->name;
+    const struct map_entry *entry = map_find(&resolver->unit->names, word->text);
+    struct symbol *symbol = entry ? entry->value.pointer : NULL;
+    if (qualified) {
+        if (!symbol || symbol->kind != SYMBOL_MODULE) {
+            resolve_report_unknown(resolver, word);
             return;
         }
-    } else {
-        symbol = resolve_find(resolver, annotation->name.text);
+        symbol = resolve_member(resolver, symbol, &annotation->name);
+        if (!symbol) return;
     }
+    enum value_kind kind;
     annotation->known = true;
-    if (symbol && symbol->kind == SYMBOL_RECORD) {
+    if (symbol && symbol->kind == SYMBOL_RECORD)
         annotation->record = symbol->record;
-    } else if (symbol && symbol->value_kind != KIND_COUNT) {
-        annotation->kind = symbol->value_kind;
-    } else {
+    else if (!qualified && kind_find(annotation->name.text, &kind))
+        annotation->kind = (uint8_t)kind;
+    else {
         annotation->known = false;
-        struct diag *diag = resolve_report(resolver, annotation->name.span, DIAG_UNKNOWN_KIND, annotation->name.text, CY_BYTES_NONE);
-        struct nearest nearest;
-        nearest_init(&nearest, annotation->name.text);
-        for (uint32_t i = 0; i < resolver->unit->symbols.count; i++)
-            if (resolver->unit->symbols.items[i]->kind == SYMBOL_RECORD)
-                nearest_offer(&nearest, resolver->unit->symbols.items[i]->name);
-        resolve_offer_prelude(&nearest, resolver->compilation->options->korean);
-        diag->nearest = nearest.best;
+        resolve_report_kind(resolver, &annotation->name);
     }
 }
 
-static void resolve_list_function(struct arena *arena, struct function_list *list, struct function_decl *function)
+static void resolve_list_function(struct arena *arena, struct function_list *list,
+                                  struct function_decl *function)
 {
     if (list->count == list->capacity) {
         uint32_t capacity = list->capacity ? list->capacity * 2 : 16;
@@ -327,7 +347,8 @@ void resolve_function(struct resolver *resolver, struct function_decl *function,
     function->symbol = symbol;
     function->in_test = function->in_test || (resolver->function && resolver->function->in_test);
     if (!function->in_test)
-        resolve_list_function(resolver->arena, initialiser ? &resolver->unit->init_functions : &resolver->unit->functions,
+        resolve_list_function(resolver->arena,
+                              initialiser ? &resolver->unit->init_functions : &resolver->unit->functions,
                               function);
     resolve_annotation(resolver, function->result);
 
@@ -351,7 +372,8 @@ void resolve_function(struct resolver *resolver, struct function_decl *function,
 
 /* -- modules ------------------------------------------------------------------------------------------------------- */
 
-static void resolve_declare_global(struct resolver *resolver, struct symbol *symbol, struct word word, bool exported)
+static void resolve_declare_global(struct resolver *resolver, struct symbol *symbol, struct word word,
+                                   bool exported)
 {
     struct unit *unit = resolver->unit;
     symbol->span = word.span;
@@ -457,13 +479,16 @@ static void resolve_unit(struct resolver *resolver, struct unit *unit)
     resolve_signatures(resolver);
     for (uint32_t i = 0; i < unit->declarations.count; i++) {
         struct node *node = unit->declarations.items[i];
-        if (node->kind == NODE_LET) resolve_global(resolver, node);
-        else if (node->kind == NODE_RECORD) resolve_record(resolver, node->as.record);
+        if (node->kind == NODE_LET)
+            resolve_global(resolver, node);
+        else if (node->kind == NODE_RECORD)
+            resolve_record(resolver, node->as.record);
     }
     resolver->function = NULL;
     for (uint32_t i = 0; i < unit->declarations.count; i++) {
         struct node *node = unit->declarations.items[i];
-        const struct map_entry *entry = node->kind == NODE_FN ? map_find(&unit->names, node->as.function->name.text) : NULL;
+        const struct map_entry *entry =
+            node->kind == NODE_FN ? map_find(&unit->names, node->as.function->name.text) : NULL;
         if (node->kind == NODE_FN) resolve_function(resolver, node->as.function, entry->value.pointer);
         if (node->kind == NODE_TEST) resolve_function(resolver, node->as.function, NULL);
     }
@@ -492,7 +517,8 @@ void resolve_units(struct compilation *compilation)
         unit->init = arena_alloc_zeroed(resolver.arena, sizeof *unit->init);
         unit->init->unit = unit;
         resolver.unit = unit;
-        for (uint32_t k = 0; k < unit->declarations.count; k++) resolve_declare(&resolver, unit->declarations.items[k]);
+        for (uint32_t k = 0; k < unit->declarations.count; k++)
+            resolve_declare(&resolver, unit->declarations.items[k]);
     }
     for (uint32_t i = 0; i < compilation->order.count; i++) {
         resolve_unit(&resolver, compilation->order.items[i]);

@@ -23,8 +23,9 @@ static void resolve_expr_note_read(struct resolver *resolver, struct symbol *sym
     if (resolver->return_nesting == 0) return;
     if (resolver->read_count == resolver->read_capacity) {
         uint32_t capacity = resolver->read_capacity ? resolver->read_capacity * 2 : 16;
-        resolver->reads = arena_grow(resolver->arena, resolver->reads, resolver->read_capacity * sizeof *resolver->reads,
-                                     capacity * sizeof *resolver->reads);
+        resolver->reads =
+            arena_grow(resolver->arena, resolver->reads, resolver->read_capacity * sizeof *resolver->reads,
+                       capacity * sizeof *resolver->reads);
         resolver->read_capacity = capacity;
     }
     resolver->reads[resolver->read_count++] = (struct resolver_read){symbol, node};
@@ -48,12 +49,15 @@ static uint32_t resolve_expr_add_capture(struct resolver *resolver, struct funct
         return 0;
     }
     struct captured captured = {.symbol = symbol, .from_parent_local = symbol->owner == function->parent};
-    if (captured.from_parent_local) captured.parent_slot = symbol;
-    else captured.index = (uint16_t)resolve_expr_find_capture(function->parent, symbol);
+    if (captured.from_parent_local)
+        captured.parent_slot = symbol;
+    else
+        captured.index = (uint16_t)resolve_expr_find_capture(function->parent, symbol);
     if (function->capture_count == function->capture_capacity) {
         uint32_t capacity = function->capture_capacity ? function->capture_capacity * 2 : 4;
-        function->captures = arena_grow(resolver->arena, function->captures,
-                                        function->capture_capacity * sizeof captured, capacity * sizeof captured);
+        function->captures =
+            arena_grow(resolver->arena, function->captures, function->capture_capacity * sizeof captured,
+                       capacity * sizeof captured);
         function->capture_capacity = capacity;
     }
     function->captures[function->capture_count] = captured;
@@ -108,7 +112,8 @@ void resolve_access(struct resolver *resolver, struct node *node, struct symbol 
 {
     node->as.name.symbol = symbol;
     node->as.name.access = ACCESS_LOCAL;
-    if (symbol->kind == SYMBOL_LOCAL && symbol->owner != resolver->function) resolve_expr_capture(resolver, node, symbol);
+    if (symbol->kind == SYMBOL_LOCAL && symbol->owner != resolver->function)
+        resolve_expr_capture(resolver, node, symbol);
 }
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
@@ -153,7 +158,8 @@ static void resolve_expr_name(struct resolver *resolver, struct node *node)
     }
     if (symbol->kind == SYMBOL_GLOBAL) resolve_expr_check_ready(resolver, symbol, word.span);
     resolve_access(resolver, node, symbol);
-    if (symbol->kind == SYMBOL_LOCAL && symbol->owner == resolver->function) resolve_expr_note_read(resolver, symbol, node);
+    if (symbol->kind == SYMBOL_LOCAL && symbol->owner == resolver->function)
+        resolve_expr_note_read(resolver, symbol, node);
 }
 
 struct symbol *resolve_static_member(struct resolver *resolver, struct node *field, bool *is_member_out)
@@ -162,7 +168,8 @@ struct symbol *resolve_static_member(struct resolver *resolver, struct node *fie
     *is_member_out = false;
     if (target->kind != NODE_NAME || !field->as.field.name.text.count) return NULL;
     struct symbol *symbol = resolve_find(resolver, target->as.name.text);
-    bool kind_word = symbol && (symbol->kind == SYMBOL_NATIVE || symbol->kind == SYMBOL_KIND) && symbol->value_kind != KIND_COUNT;
+    bool kind_word = symbol && (symbol->kind == SYMBOL_NATIVE || symbol->kind == SYMBOL_KIND) &&
+                     symbol->value_kind != KIND_COUNT;
     if (!symbol || (symbol->kind != SYMBOL_MODULE && !kind_word)) return NULL;
     *is_member_out = true;
     target->as.name.symbol = symbol;
@@ -179,7 +186,8 @@ static bool resolve_expr_member_value(struct resolver *resolver, struct node *no
     if (!symbol) {
         node->kind = NODE_ERROR;
     } else if (!resolve_expr_is_value(symbol)) {
-        (void)resolve_report(resolver, node->as.field.name.span, DIAG_NOT_A_VALUE, symbol->name, CY_BYTES_NONE);
+        (void)resolve_report(resolver, node->as.field.name.span, DIAG_NOT_A_VALUE, symbol->name,
+                             CY_BYTES_NONE);
         node->kind = NODE_ERROR;
     } else if (symbol->literal) {
         resolve_expr_become_literal(node, symbol->literal);
@@ -194,19 +202,24 @@ static void resolve_expr_note_effect(struct resolver *resolver, const struct sym
     struct function_decl *function = resolver->function;
     bool native = known->kind == SYMBOL_NATIVE;
     if (!native && !known->function) return; /* a record */
-    if (native && known->native->capability == 0 && !(known->native->flags & (NATIVE_FLAG_WAIT | NATIVE_FLAG_MAIN))) return;
-    struct effect effect = {.callee = native ? NULL : known->function, .native = native ? known->native : NULL, .span = span};
+    if (native && known->native->capability == 0 &&
+        !(known->native->flags & (NATIVE_FLAG_WAIT | NATIVE_FLAG_MAIN)))
+        return;
+    struct effect effect = {
+        .callee = native ? NULL : known->function, .native = native ? known->native : NULL, .span = span};
     if (function->effect_count == function->effect_capacity) {
         uint32_t capacity = function->effect_capacity ? function->effect_capacity * 2 : 4;
-        function->effects = arena_grow(resolver->arena, function->effects, function->effect_capacity * sizeof effect,
-                                       capacity * sizeof effect);
+        function->effects = arena_grow(resolver->arena, function->effects,
+                                       function->effect_capacity * sizeof effect, capacity * sizeof effect);
         function->effect_capacity = capacity;
     }
     function->effects[function->effect_count++] = effect;
 }
 
-/* What the callee of a call is, when that is known before it is evaluated. `*is_static_out`: the callee needs no value. */
-static struct symbol *resolve_expr_known_callee(struct resolver *resolver, struct node *callee, bool *is_static_out)
+/* What the callee of a call is, when that is known before it is evaluated. `*is_static_out`: the callee needs no
+ * value. */
+static struct symbol *resolve_expr_known_callee(struct resolver *resolver, struct node *callee,
+                                                bool *is_static_out)
 {
     struct symbol *symbol = NULL;
     *is_static_out = false;
@@ -276,7 +289,8 @@ static void resolve_expr_leaf(struct resolver *resolver, struct node *node)
         resolve_expression(resolver, node->as.operand);
         if (node->as.operand->kind == NODE_CALL && node->as.operand->as.call.known &&
             node->as.operand->as.call.known->kind == SYMBOL_RECORD)
-            (void)resolve_report(resolver, node->as.operand->span, DIAG_SPAWN_WHAT, CY_BYTES_NONE, CY_BYTES_NONE);
+            (void)resolve_report(resolver, node->as.operand->span, DIAG_SPAWN_WHAT, CY_BYTES_NONE,
+                                 CY_BYTES_NONE);
         break;
     case NODE_REF: resolve_expression(resolver, node->as.operand); break;
     case NODE_RANGE:
@@ -295,12 +309,15 @@ static void resolve_expr_finish_field(struct resolver *resolver, struct node *no
     const struct record_decl *record = NULL;
     if (target->kind == NODE_CALL && target->as.call.known) {
         const struct symbol *known = target->as.call.known;
-        if (known->kind == SYMBOL_RECORD) record = known->record;
-        else if (known->function && known->function->result) record = known->function->result->record;
+        if (known->kind == SYMBOL_RECORD)
+            record = known->record;
+        else if (known->function && known->function->result)
+            record = known->function->result->record;
     }
     if (record) check_field(resolver, record, &node->as.field.name);
-    bool variable = target->kind == NODE_NAME && target->as.name.symbol &&
-                    (target->as.name.symbol->kind == SYMBOL_LOCAL || target->as.name.symbol->kind == SYMBOL_GLOBAL);
+    bool variable =
+        target->kind == NODE_NAME && target->as.name.symbol &&
+        (target->as.name.symbol->kind == SYMBOL_LOCAL || target->as.name.symbol->kind == SYMBOL_GLOBAL);
     if (!variable) return;
     if (resolver->field_check_count == resolver->field_check_capacity) {
         uint32_t capacity = resolver->field_check_capacity ? resolver->field_check_capacity * 2 : 64;

@@ -8,8 +8,8 @@
  * Last uses: reads of a local are seen in evaluation order. The last one may move the value out (NODE_LAST_USE) when
  *         - it lies in the same loops as the declaration (else the next round would read the slot again), and
  *         - no handler was opened since the declaration (a catch or defer could still read the slot).
- *         Inside `return e` the loops do not matter; inside `x = e` the slot is overwritten anyway, so there the last read
- *         within e may move.
+ *         Inside `return e` the loops do not matter; inside `x = e` the slot is overwritten anyway, so there the
+ *         last read within e may move.
  */
 #ifndef CY_COMPILER_RESOLVE_INTERNAL_H
 #define CY_COMPILER_RESOLVE_INTERNAL_H
@@ -30,7 +30,7 @@ struct resolver {
     struct map locals;              /* word to the struct symbol * it means here, or NULL */
     struct symbol **scope;          /* locals in sight, innermost last */
     uint32_t scope_count, scope_capacity;
-    uint32_t scope_start; /* first of the innermost scope */
+    uint32_t scope_start;               /* first of the innermost scope */
     uint32_t loop_depth, handler_depth; /* inside `function` */
     uint32_t defer_depth;               /* defers we are inside of */
     uint32_t defer_loop_depth;          /* loops around the innermost of those */
@@ -40,13 +40,15 @@ struct resolver {
     struct resolver_read *reads; /* inside returns' values; each return looks at those behind its start */
     uint32_t read_count, read_capacity;
     uint32_t return_nesting; /* returns whose value we are inside of, also through inner functions */
-    struct node **field_checks; /* FIELD nodes of variables whose record type holds if nothing else is assigned */
+    struct node *
+        *field_checks; /* FIELD nodes of variables whose record type holds if nothing else is assigned */
     uint32_t field_check_count, field_check_capacity;
     bool locals_limit_reported;
 };
 
 /* resolve.c */
-struct diag *resolve_report(struct resolver *resolver, struct span span, enum diag_code code, cy_bytes a, cy_bytes b);
+struct diag *resolve_report(struct resolver *resolver, struct span span, enum diag_code code, cy_bytes a,
+                            cy_bytes b);
 struct symbol *resolve_declare_local(struct resolver *resolver, struct word word);
 uint32_t resolve_open_scope(struct resolver *resolver); /* returns what close needs */
 void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot);

@@ -41,7 +41,8 @@ void resolve_let_facts(struct symbol *symbol, const struct node *let)
     if (!value) return;
     if (symbol->constant && ast_is_literal(value)) symbol->literal = value;
     if (symbol->constant && value->kind == NODE_REF) symbol->is_ref = true;
-    bool built = value->kind == NODE_CALL && value->as.call.known && value->as.call.known->kind == SYMBOL_RECORD;
+    bool built =
+        value->kind == NODE_CALL && value->as.call.known && value->as.call.known->kind == SYMBOL_RECORD;
     if (built && !annotation) symbol->record = value->as.call.known->record;
 }
 
@@ -65,7 +66,8 @@ static void resolve_stmt_mark_assigned(struct symbol *symbol, struct span span)
     if (!symbol->assigned_span.end) symbol->assigned_span = span;
 }
 
-/* Whether `x = value` has the form x + e: the leftmost operand of a chain of + is x. Gives the node whose left it is. */
+/* Whether `x = value` has the form x + e: the leftmost operand of a chain of + is x. Gives the node whose left it
+ * is. */
 static struct node *resolve_stmt_find_addition(struct node *value, const struct symbol *symbol)
 {
     struct node *node = value;
@@ -77,7 +79,9 @@ static struct node *resolve_stmt_find_addition(struct node *value, const struct 
     return NULL;
 }
 
-/* x + e1 + e2 may be done as x + (e1 + e2) when e1 is a str or a list: both ways join the same pieces in the same order. */
+/* x + e1 + e2 may be done as x + (e1 + e2) when e1 is a str or a list: both ways join the same pieces in the same
+ * order. Only a program that adds what cannot be added can tell the difference: e2 was then evaluated before the
+ * error. */
 static bool resolve_stmt_may_regroup(const struct node *second)
 {
     return second->kind == NODE_STR || second->kind == NODE_TEXT || second->kind == NODE_LIST;
@@ -106,7 +110,8 @@ static void resolve_stmt_choose_form(struct node *assign, const struct symbol *s
 static bool resolve_stmt_keeps_kind(const struct annotation *annotation)
 {
     if (!annotation) return true;
-    return annotation->known && !annotation->record && (annotation->kind == KIND_STR || annotation->kind == KIND_LIST);
+    return annotation->known && !annotation->record &&
+           (annotation->kind == KIND_STR || annotation->kind == KIND_LIST);
 }
 
 static void resolve_stmt_assign_name(struct resolver *resolver, struct node *node)
@@ -159,22 +164,24 @@ static struct node *resolve_stmt_path_root(struct node *target, struct node **fi
 }
 
 /* Whether `symbol` may be the root, and how; false and reported when not. */
-static bool resolve_stmt_path_form(struct resolver *resolver, struct node *node, struct symbol *symbol, struct node *root,
-                                   const struct node *first)
+static bool resolve_stmt_path_form(struct resolver *resolver, struct node *node, struct symbol *symbol,
+                                   struct node *root, const struct node *first)
 {
-    bool through_value = first->kind == NODE_FIELD && cy_bytes_equal(first->as.field.name.text, CY_BYTES("value"));
+    bool through_value =
+        first->kind == NODE_FIELD && cy_bytes_equal(first->as.field.name.text, CY_BYTES("value"));
     bool local = symbol->kind == SYMBOL_LOCAL, global = symbol->kind == SYMBOL_GLOBAL;
-    bool foreign = (local && symbol->owner != resolver->function) || (global && symbol->unit != resolver->unit);
+    bool foreign =
+        (local && symbol->owner != resolver->function) || (global && symbol->unit != resolver->unit);
     bool fixed = symbol->constant || foreign;
     node->as.assign.form = fixed ? ASSIGN_THROUGH_REF : ASSIGN_PATH;
     if ((local || global) && !symbol->function && (!fixed || through_value)) {
         if (!fixed && !through_value) resolve_stmt_mark_assigned(symbol, root->span);
         return true;
     }
-    enum diag_code code = !local && !global       ? DIAG_NOT_ASSIGNABLE
-                          : local && foreign      ? DIAG_ASSIGN_CAPTURED
-                          : symbol->constant      ? DIAG_ASSIGN_CONSTANT
-                                                  : DIAG_ASSIGN_IMPORTED;
+    enum diag_code code = !local && !global  ? DIAG_NOT_ASSIGNABLE
+                          : local && foreign ? DIAG_ASSIGN_CAPTURED
+                          : symbol->constant ? DIAG_ASSIGN_CONSTANT
+                                             : DIAG_ASSIGN_IMPORTED;
     (void)resolve_report(resolver, root->span, code, symbol->name, CY_BYTES_NONE);
     return false;
 }
@@ -207,7 +214,8 @@ static void resolve_stmt_assign_path(struct resolver *resolver, struct node *nod
             resolve_stmt_path_keys(resolver, target, 0);
             resolve_expression(resolver, node->as.assign.value);
             if (symbol)
-                (void)resolve_report(resolver, first->as.field.name.span, DIAG_ASSIGN_IMPORTED, symbol->name, CY_BYTES_NONE);
+                (void)resolve_report(resolver, first->as.field.name.span, DIAG_ASSIGN_IMPORTED, symbol->name,
+                                     CY_BYTES_NONE);
             return;
         }
         if (is_member) {
@@ -278,7 +286,8 @@ static void resolve_stmt_leave_loop(struct resolver *resolver, const struct node
 {
     cy_bytes word = source_slice(&resolver->unit->source, node->span);
     if (resolver->defer_depth > 0 && resolver->loop_depth == resolver->defer_loop_depth)
-        (void)resolve_report(resolver, node->span, resolver->loop_depth ? DIAG_LEAVES_DEFER : DIAG_OUTSIDE_LOOP, word,
+        (void)resolve_report(resolver, node->span,
+                             resolver->loop_depth ? DIAG_LEAVES_DEFER : DIAG_OUTSIDE_LOOP, word,
                              CY_BYTES_NONE);
     else if (resolver->loop_depth == 0)
         (void)resolve_report(resolver, node->span, DIAG_OUTSIDE_LOOP, word, CY_BYTES_NONE);
@@ -322,7 +331,8 @@ static bool resolve_stmt_is_pattern(const struct node *node)
                                   : node->kind == NODE_FIELD ? node->as.field.member
                                                              : NULL;
     if (symbol)
-        return symbol->kind == SYMBOL_RECORD || symbol->kind == SYMBOL_KIND || symbol->value_kind != KIND_COUNT ||
+        return symbol->kind == SYMBOL_RECORD || symbol->kind == SYMBOL_KIND ||
+               symbol->value_kind != KIND_COUNT ||
                (symbol->constant && (symbol->kind == SYMBOL_LOCAL || symbol->kind == SYMBOL_GLOBAL));
     if (node->kind == NODE_RANGE)
         return node->as.binary.left->kind == NODE_INT && node->as.binary.right->kind == NODE_INT;
@@ -337,8 +347,10 @@ static void resolve_stmt_pattern(struct resolver *resolver, struct node *node)
     if (node->kind == NODE_FIELD) symbol = resolve_static_member(resolver, node, &is_member);
     if (is_member && !symbol) return;
     bool names_kind = symbol && (symbol->kind == SYMBOL_RECORD || symbol->value_kind != KIND_COUNT);
-    if (names_kind && node->kind == NODE_NAME) node->as.name.symbol = symbol;
-    else if (names_kind) node->as.field.member = symbol;
+    if (names_kind && node->kind == NODE_NAME)
+        node->as.name.symbol = symbol;
+    else if (names_kind)
+        node->as.field.member = symbol;
     else {
         uint32_t errors = resolver->diags->count;
         resolve_expression(resolver, node);
@@ -353,7 +365,8 @@ static void resolve_stmt_match(struct resolver *resolver, struct node *node)
     resolve_expression(resolver, node->as.match.subject);
     for (uint32_t i = 0; i < node->as.match.arm_count; i++) {
         struct match_arm *arm = &node->as.match.arms[i];
-        for (uint32_t k = 0; k < arm->patterns.count; k++) resolve_stmt_pattern(resolver, arm->patterns.items[k]);
+        for (uint32_t k = 0; k < arm->patterns.count; k++)
+            resolve_stmt_pattern(resolver, arm->patterns.items[k]);
         resolve_block(resolver, &arm->block);
     }
     if (node->as.match.otherwise) resolve_block(resolver, node->as.match.otherwise);
@@ -402,8 +415,10 @@ static void resolve_stmt(struct resolver *resolver, struct node *node)
     switch (node->kind) {
     case NODE_LET: resolve_stmt_let(resolver, node); break;
     case NODE_ASSIGN:
-        if (node->as.assign.target->kind == NODE_NAME) resolve_stmt_assign_name(resolver, node);
-        else resolve_stmt_assign_path(resolver, node);
+        if (node->as.assign.target->kind == NODE_NAME)
+            resolve_stmt_assign_name(resolver, node);
+        else
+            resolve_stmt_assign_path(resolver, node);
         break;
     case NODE_CALL_ALONE:
         resolve_expression(resolver, node->as.operand);

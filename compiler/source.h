@@ -8,7 +8,7 @@
 #include "vm/base/bytes.h"
 
 struct source {
-    cy_bytes file;  /* as messages show it: relative to main's folder, or "std:http" */
+    cy_bytes file; /* as messages show it: relative to main's folder, or "std:http" */
     cy_bytes text;
     uint32_t index; /* in load order, main is 0: the order of messages */
 };

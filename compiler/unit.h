@@ -29,10 +29,10 @@ struct unit {
     cy_bytes name; /* "main", "routes/table", "std:http" */
     bool is_std;
     struct node_list declarations;
-    struct map names;             /* of the module's own scope: struct symbol * */
-    struct symbol_list symbols;   /* the same in source order */
+    struct map names;               /* of the module's own scope: struct symbol * */
+    struct symbol_list symbols;     /* the same in source order */
     struct function_list functions; /* every function, a function before those inside it */
-    struct function_decl *init;   /* holds what the initialisers need; always there, in `functions` never */
+    struct function_decl *init;     /* holds what the initialisers need; always there, in `functions` never */
     struct function_list init_functions; /* functions written inside initialisers */
     enum unit_visit visit;
 };

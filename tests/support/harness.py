@@ -60,8 +60,8 @@ ports_given = set()
 
 
 def free_port():
-    """A port that is free now, for programs that must be told one. It lies below the range that outgoing connections take
-    theirs from: a test beside this one opens thousands of those."""
+    """A port that is free now, for programs that must be told one. It lies below the range that outgoing connections
+    take theirs from: a test beside this one opens thousands of those."""
     while True:
         port = random.SystemRandom().randrange(20000, 32000)
         if port in ports_given:

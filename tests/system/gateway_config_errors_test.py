@@ -131,23 +131,23 @@ routes: []
 - name: a
   domain: *.example.org
   upstream: http://127.0.0.1:9000
----> 2:12: 
+---> 2:12:
 ---> must be quoted
 ====
 - name: a
   domain: a.local
   upstream: 127.0.0.1:9000
----> 3:13: 
+---> 3:13:
 ====
 - name: a
   domain: a.local
   upstream: ftp://127.0.0.1:9000
----> 3:13: 
+---> 3:13:
 ====
 - name: a
   domain: a.local
   upstream: http://127.0.0.1:99999
----> 3:13: 
+---> 3:13:
 ====
 - name: a
   domain: a.local

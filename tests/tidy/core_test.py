@@ -33,7 +33,7 @@ def main():
     report.rule("libraries of crownyc-core", foreign_libraries(ldd))
     report.rule("symbols of crownyc-core", sorted({m.group(0) for m in FOREIGN.finditer(symbols)}))
     report.must_find("planted: libssl", foreign_libraries("\tlibssl.so.3 => /lib/libssl.so.3\n\tlibc.so.6 => x\n"))
-    report.must_find("planted: a symbol", FOREIGN.findall("                 U SSL_read@OPENSSL_3.0.0\n"))
+    report.must_find("planted: a symbol", FOREIGN.findall("                 U SSL_read\n"))
     report.end()
 
 
