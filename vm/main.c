@@ -27,7 +27,7 @@
 struct main_options {
     const char *name; /* argv[0] without its folder */
     bool korean;
-    bool filter;       /* hanseonc_high: one source in, the file on stdout */
+    bool filter; /* hanseonc_high: one source in, the file on stdout */
     bool jit_asked;
     const char *output;
     uint32_t capabilities;
@@ -51,7 +51,8 @@ static int main_usage(const struct main_options *options, const char *problem, c
 static void main_say_error(const struct main_options *options, const char *path, cy_err err)
 {
     char why[160];
-    fprintf(stderr, "%s: %s: %s\n", options->name, path, cy_err_describe(err, options->korean, why, sizeof why));
+    fprintf(stderr, "%s: %s: %s\n", options->name, path,
+            cy_err_describe(err, options->korean, why, sizeof why));
 }
 
 static bool main_ends_with(const char *text, const char *end)
@@ -74,7 +75,8 @@ static bool main_is_source(const char *path)
     return source;
 }
 
-/* -- options shared by commands ---------------------------------------------------------------------------------------- */
+/* -- options shared by commands
+ * ---------------------------------------------------------------------------------------- */
 static bool main_capability_words(struct main_options *options, const char *words, bool allow)
 {
     cy_bytes rest = cy_bytes_from_text(words);
@@ -84,8 +86,8 @@ static bool main_capability_words(struct main_options *options, const char *word
         cy_bytes name = cy_bytes_slice(word, 0, cy_bytes_find(word, '='));
         enum capability capability;
         if (!capability_find(name, &capability) || capability == CAPABILITY_NONE) {
-            fprintf(stderr, "%s: \"%.*s\" is no capability; there are net, read, env, write, run and ffi\n", options->name,
-                    CY_BYTES_ARG(word));
+            fprintf(stderr, "%s: \"%.*s\" is no capability; there are net, read, env, write, run and ffi\n",
+                    options->name, CY_BYTES_ARG(word));
             return false;
         }
         if (allow) options->capabilities |= (uint32_t)capability;
@@ -95,7 +97,8 @@ static bool main_capability_words(struct main_options *options, const char *word
     return true;
 }
 
-/* Reads one option at argv[0]. Returns how many words it took, 0 when argv[0] is no option of ours, -1 after a message. */
+/* Reads one option at argv[0]. Returns how many words it took, 0 when argv[0] is no option of ours, -1 after a
+ * message. */
 static int main_option(struct main_options *options, int argc, char **argv)
 {
     static const char *const with_value[] = {"--lang", "--allow", "--deny", "-o", "--output"};
@@ -154,7 +157,8 @@ static const char *main_one_file(struct main_options *options, int argc, char **
     return file;
 }
 
-/* -- compile -------------------------------------------------------------------------------------------------------------- */
+/* -- compile
+ * -------------------------------------------------------------------------------------------------------------- */
 static int main_compile_to(struct main_options *options, const char *path, struct builder *toau)
 {
     if (main_ends_with(path, ".rpn")) {
@@ -187,8 +191,10 @@ static int main_write_output(struct main_options *options, const char *output, c
 {
     bool to_stdout = strcmp(output, "-") == 0;
     if (to_stdout && isatty(STDOUT_FILENO)) {
-        return main_usage(options, options->korean ? "바이너리를 터미널에 쓰지 않습니다; > 파일 로 보내십시오"
-                                                   : "will not write a binary to a terminal; redirect with > FILE", NULL);
+        return main_usage(options,
+                          options->korean ? "바이너리를 터미널에 쓰지 않습니다; > 파일 로 보내십시오"
+                                          : "will not write a binary to a terminal; redirect with > FILE",
+                          NULL);
     }
     cy_err err = to_stdout ? file_write_all(STDOUT_FILENO, bytes) : file_write(output, bytes);
     if (!cy_failed(err)) return EXIT_CODE_OK;
@@ -200,15 +206,19 @@ static int main_compile(struct main_options *options, int argc, char **argv)
 {
     const char *path = main_one_file(options, argc, argv, NULL);
     if (!path) return EXIT_CODE_USAGE;
-    if (options->filter && isatty(STDOUT_FILENO) && !options->output) return main_write_output(options, "-", CY_BYTES_NONE);
+    if (options->filter && isatty(STDOUT_FILENO) && !options->output)
+        return main_write_output(options, "-", CY_BYTES_NONE);
     struct builder toau, output;
     builder_init(&toau);
     builder_init(&output);
     int code = main_compile_to(options, path, &toau);
     if (code == EXIT_CODE_OK) {
         const char *dot = strrchr(path, '.');
-        builder_printf(&output, "%.*s.toau", dot && !strchr(dot, '/') ? (int)(dot - path) : (int)strlen(path), path);
-        const char *to = options->output ? options->output : options->filter ? "-" : builder_text_view(&output);
+        builder_printf(&output, "%.*s.toau", dot && !strchr(dot, '/') ? (int)(dot - path) : (int)strlen(path),
+                       path);
+        const char *to = options->output   ? options->output
+                         : options->filter ? "-"
+                                           : builder_text_view(&output);
         code = main_write_output(options, to, builder_view(&toau));
     }
     builder_fini(&output);
@@ -216,7 +226,8 @@ static int main_compile(struct main_options *options, int argc, char **argv)
     return code;
 }
 
-/* -- run -------------------------------------------------------------------------------------------------------------------- */
+/* -- run
+ * -------------------------------------------------------------------------------------------------------------------- */
 static int main_read_toau(struct main_options *options, const char *path, struct builder *toau)
 {
     cy_err err = file_read(path, LIMIT_TOAU_BYTES, toau);
@@ -231,7 +242,9 @@ static int main_run(struct main_options *options, int argc, char **argv)
     const char *path = main_one_file(options, argc, argv, &rest);
     if (!path) return EXIT_CODE_USAGE;
     if (options->jit_asked) {
-        fprintf(stderr, options->korean ? "%s: JIT는 아직 없습니다; 해석해서 실행합니다\n" : "%s: there is no JIT yet; running interpreted\n",
+        fprintf(stderr,
+                options->korean ? "%s: JIT는 아직 없습니다; 해석해서 실행합니다\n"
+                                : "%s: there is no JIT yet; running interpreted\n",
                 options->name);
     }
     struct builder toau;
@@ -255,8 +268,10 @@ static int main_run(struct main_options *options, int argc, char **argv)
     return code;
 }
 
-/* -- looking at files ---------------------------------------------------------------------------------------------------------- */
-static int main_load(struct main_options *options, const char *path, struct builder *toau, struct program **program_out)
+/* -- looking at files
+ * ---------------------------------------------------------------------------------------------------------- */
+static int main_load(struct main_options *options, const char *path, struct builder *toau,
+                     struct program **program_out)
 {
     int code = main_read_toau(options, path, toau);
     if (code != EXIT_CODE_OK) return code;
@@ -271,7 +286,8 @@ static int main_load(struct main_options *options, const char *path, struct buil
     return EXIT_CODE_BAD_TOAU;
 }
 
-static int main_look(struct main_options *options, int argc, char **argv, int (*show)(const struct program *program))
+static int main_look(struct main_options *options, int argc, char **argv,
+                     int (*show)(const struct program *program))
 {
     const char *path = main_one_file(options, argc, argv, NULL);
     if (!path) return EXIT_CODE_USAGE;
@@ -294,7 +310,10 @@ static int main_show_code(const struct program *program)
     builder_fini(&text);
     return cy_failed(err) ? EXIT_CODE_INTERNAL : EXIT_CODE_OK;
 }
-static int main_disassemble(struct main_options *options, int argc, char **argv) { return main_look(options, argc, argv, main_show_code); }
+static int main_disassemble(struct main_options *options, int argc, char **argv)
+{
+    return main_look(options, argc, argv, main_show_code);
+}
 
 static int main_show_caps(const struct program *program)
 {
@@ -305,14 +324,20 @@ static int main_show_caps(const struct program *program)
     }
     return EXIT_CODE_OK;
 }
-static int main_caps(struct main_options *options, int argc, char **argv) { return main_look(options, argc, argv, main_show_caps); }
+static int main_caps(struct main_options *options, int argc, char **argv)
+{
+    return main_look(options, argc, argv, main_show_caps);
+}
 
 static int main_show_nothing(const struct program *program)
 {
     printf("ok: %u functions, %u modules\n", program->function_count, program->module_count);
     return EXIT_CODE_OK;
 }
-static int main_verify(struct main_options *options, int argc, char **argv) { return main_look(options, argc, argv, main_show_nothing); }
+static int main_verify(struct main_options *options, int argc, char **argv)
+{
+    return main_look(options, argc, argv, main_show_nothing);
+}
 
 static int main_version(struct main_options *options, int argc, char **argv)
 {
@@ -321,28 +346,35 @@ static int main_version(struct main_options *options, int argc, char **argv)
     return EXIT_CODE_OK;
 }
 
-/* -- the table -------------------------------------------------------------------------------------------------------------------- */
+/* -- the table
+ * -------------------------------------------------------------------------------------------------------------------- */
 static const struct main_command main_commands[] = {
-    {"compile", "SOURCE.han [-o FILE.toau]", "compile a program (default: beside the source)", "프로그램을 컴파일한다", main_compile},
+    {"compile", "SOURCE.han [-o FILE.toau]", "compile a program (default: beside the source)",
+     "프로그램을 컴파일한다", main_compile},
     {"run", "FILE.toau|SOURCE.han [ARGUMENTS...]", "run a program", "프로그램을 실행한다", main_run},
     {"verify", "FILE.toau", "check a file without running it", "실행하지 않고 검사한다", main_verify},
-    {"disassemble", "FILE.toau", "write the program as RPN text", "프로그램을 RPN 글로 쓴다", main_disassemble},
+    {"disassemble", "FILE.toau", "write the program as RPN text", "프로그램을 RPN 글로 쓴다",
+     main_disassemble},
     {"caps", "FILE.toau", "list the capabilities a program needs", "프로그램이 필요로 하는 권한", main_caps},
     {"version", "", "print the version", "버전", main_version},
 };
 
 static int main_help(const struct main_options *options)
 {
-    printf(options->korean ? "사용법: %s 명령 [옵션] ...\n\n" : "usage: %s COMMAND [OPTIONS] ...\n\n", options->name);
+    printf(options->korean ? "사용법: %s 명령 [옵션] ...\n\n" : "usage: %s COMMAND [OPTIONS] ...\n\n",
+           options->name);
     for (size_t i = 0; i < CY_COUNT_OF(main_commands); i++) {
         const struct main_command *command = &main_commands[i];
-        printf("  %-12s %-36s %s\n", command->name, command->arguments, options->korean ? command->korean : command->english);
+        printf("  %-12s %-36s %s\n", command->name, command->arguments,
+               options->korean ? command->korean : command->english);
     }
     printf("\n  --lang ko|en              language of messages (default: from LC_ALL, LC_MESSAGES or LANG)\n"
            "  --allow write=DIR,run,ffi what a program may do beyond net, read and env\n"
            "  --deny net,read,env       take something away\n"
-           "\nhanseonc_high SOURCE > FILE.toau compiles as a filter: messages on stderr, nothing on stdout on failure.\n"
-           "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot listen, 70 internal\n");
+           "\nhanseonc_high SOURCE > FILE.toau compiles as a filter: messages on stderr, nothing on stdout "
+           "on failure.\n"
+           "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
+           "listen, 70 internal\n");
     return EXIT_CODE_OK;
 }
 
@@ -364,7 +396,8 @@ static int main_dispatch(struct main_options *options, int argc, char **argv)
         if (strcmp(argv[i], "--version") == 0) return main_version(options, 0, NULL);
         int taken = main_option(options, argc - i, argv + i);
         if (taken < 0) return EXIT_CODE_USAGE;
-        if (taken == 0) return main_usage(options, options->korean ? "모르는 옵션" : "unknown option", argv[i]);
+        if (taken == 0)
+            return main_usage(options, options->korean ? "모르는 옵션" : "unknown option", argv[i]);
         i += taken;
     }
     if (i >= argc) {
@@ -377,11 +410,15 @@ static int main_dispatch(struct main_options *options, int argc, char **argv)
     for (size_t k = 0; k < CY_COUNT_OF(main_commands); k++) {
         nearest_offer(&nearest, cy_bytes_from_text(main_commands[k].name));
         if (strcmp(argv[i], main_commands[k].name) != 0) continue;
-        if (i + 1 < argc && (strcmp(argv[i + 1], "--help") == 0 || strcmp(argv[i + 1], "-h") == 0)) return main_help(options);
+        if (i + 1 < argc && (strcmp(argv[i + 1], "--help") == 0 || strcmp(argv[i + 1], "-h") == 0))
+            return main_help(options);
         return main_commands[k].run(options, argc - i - 1, argv + i + 1);
     }
-    fprintf(stderr, options->korean ? "%s: 모르는 명령: %s" : "%s: unknown command: %s", options->name, argv[i]);
-    if (nearest.best.count > 0) fprintf(stderr, options->korean ? " (혹시 %.*s?)" : " (did you mean %.*s?)", CY_BYTES_ARG(nearest.best));
+    fprintf(stderr, options->korean ? "%s: 모르는 명령: %s" : "%s: unknown command: %s", options->name,
+            argv[i]);
+    if (nearest.best.count > 0)
+        fprintf(stderr, options->korean ? " (혹시 %.*s?)" : " (did you mean %.*s?)",
+                CY_BYTES_ARG(nearest.best));
     fprintf(stderr, "\n");
     return EXIT_CODE_USAGE;
 }
@@ -390,7 +427,9 @@ int main(int argc, char **argv)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     struct main_options options = {
-        .name = slash ? slash + 1 : argc > 0 ? argv[0] : "crownyc",
+        .name = slash      ? slash + 1
+                : argc > 0 ? argv[0]
+                           : "crownyc",
         .korean = strncmp(main_language(), "ko", 2) == 0,
         .capabilities = capability_granted_mask(),
     };

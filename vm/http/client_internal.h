@@ -5,8 +5,8 @@
  *   upstream ──► pool (host, port) ──► idle connections, last in first out
  *                     ▲ connector: name ─► addresses in turn ─► connection ─► owner ─► pool or close
  *
- * A connection keeps one read outstanding from its first day: it costs no call, tells at once when the server hangs up an
- * idle connection, and becomes the read of the next response.
+ * A connection keeps one read outstanding from its first day: it costs no call, tells at once when the server
+ * hangs up an idle connection, and becomes the read of the next response.
  */
 #ifndef CY_HTTP_CLIENT_INTERNAL_H
 #define CY_HTTP_CLIENT_INTERNAL_H
@@ -25,9 +25,8 @@ struct http_client {
     struct http_pool *buckets[CLIENT_POOL_BUCKETS];
     struct upstream_connection *free_connections;
     struct http_connector *free_connectors;
-    uint32_t live_count; /* connections and connectors whose completions may still come */
-    uint32_t pool_count;
-    bool freed; /* by its owner: memory goes with the last completion */
+    uint32_t live_count; /* pools, and connections and connectors whose completions may still come */
+    bool freed;          /* by its owner: memory goes with the last completion */
 };
 
 struct http_pool {
@@ -74,11 +73,13 @@ struct upstream_connection {
 };
 
 /* -- pool.c -- */
-CY_NODISCARD cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6, struct http_pool **pool_out);
+CY_NODISCARD cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
+                              struct http_pool **pool_out);
 struct http_pool *pool_ref(struct http_pool *pool);
 void pool_unref(struct http_pool **pool);
 /* A quiet idle connection, owned by the caller from here on; NULL when there is none. */
-struct upstream_connection *pool_take(struct http_pool *pool, void *owner, const struct upstream_events *events);
+struct upstream_connection *pool_take(struct http_pool *pool, void *owner,
+                                      const struct upstream_events *events);
 
 /* Takes the stream, also on failure. */
 CY_NODISCARD cy_err upstream_connection_new(struct http_pool *pool, struct stream *owned_stream,
@@ -109,7 +110,8 @@ struct http_connector {
     bool connecting, resolving;
 };
 CY_NODISCARD cy_err connector_start(struct http_pool *pool, void *owner,
-                                    void (*done)(void *owner, struct upstream_connection *connection, cy_err err),
+                                    void (*done)(void *owner, struct upstream_connection *connection,
+                                                 cy_err err),
                                     struct http_connector **connector_out);
 void connector_cancel(struct http_connector **connector);
 

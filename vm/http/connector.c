@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/connector.c: from a pool's host and port to a connection: look-up, then one address after the other.
+ * vm/http/connector.c: from a pool's host and port to a connection: look-up, then one address after the
+ * other.
  *
  *   start ─► numeric ────────────────► connect ─ok─► done(connection)
  *     └────► name ─► look-up ─► address 0 ─┘ │failed or late
  *                      └failed─► done(err)   └► next address, none left: done(err)
  *
- * The whole may last connect_timeout_ms; each address gets an equal share of what is left, so that one that swallows
- * packets leaves time for the next.
- * Invariant: `done` is never called from inside connector_start. A cancelled connector lives until the loop has completed
- *       its connect.
+ * The whole may last connect_timeout_ms; each address gets an equal share of what is left, so that one that
+ * swallows packets leaves time for the next.
+ * Invariant: `done` is never called from inside connector_start. A cancelled connector lives until the loop
+ *       has completed its connect.
  */
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
@@ -17,7 +18,10 @@
 
 static void connector_try_next(struct http_connector *connector);
 
-static struct loop *connector_loop(const struct http_connector *connector) { return connector->pool->client->options.loop; }
+static struct loop *connector_loop(const struct http_connector *connector)
+{
+    return connector->pool->client->options.loop;
+}
 
 static void connector_release(struct http_connector *connector)
 {
@@ -30,7 +34,8 @@ static void connector_release(struct http_connector *connector)
     client_release(client);
 }
 
-static void connector_finish(struct http_connector *connector, struct upstream_connection *connection, cy_err err)
+static void connector_finish(struct http_connector *connector, struct upstream_connection *connection,
+                             cy_err err)
 {
     void *owner = connector->owner;
     void (*done)(void *, struct upstream_connection *, cy_err) = connector->done;

@@ -3,28 +3,32 @@
  * vm/http/exchange.c: one request and its answer, from the complete head to the next request.
  *
  * In:   a parsed head, then a verdict. Out: calls of the handler, and the work of respond.c and proxy.c.
- * Invariant: on_request is followed by exactly one answer or fail, or by on_gone; phase THINKING is the time between.
+ * Invariant: on_request is followed by exactly one answer or fail, or by on_gone; phase THINKING is the time
+ *            between.
  */
 #include "vm/http/server_internal.h"
 
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
 
-/* -- memory ---------------------------------------------------------------------------------------------------------------- */
+/* -- memory ---------------------------------------------------------------------------------------------- */
 
 struct http_exchange *exchange_new(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
     struct http_exchange *exchange = server->free_exchanges;
-    if (exchange) server->free_exchanges = exchange->next;
-    else exchange = mem_alloc(sizeof *exchange);
+    if (exchange)
+        server->free_exchanges = exchange->next;
+    else
+        exchange = mem_alloc(sizeof *exchange);
     if (!exchange) return NULL;
-    /* The tables at the end are filled by whoever counts their rows: clearing 12 KiB per request would cost more than the
-     * parser does. */
+    /* The tables at the end are filled by whoever counts their rows: clearing 12 KiB per request would cost
+     * more than the parser does. */
     memset(exchange, 0, offsetof(struct http_exchange, request));
     exchange->connection = connection;
     exchange->phase = EXCHANGE_HEAD;
-    exchange->request_body.body.fault = H1_FAULT_LENGTH; /* no framing yet: nothing behind a refused head can be read */
+    exchange->request_body.body.fault =
+        H1_FAULT_LENGTH; /* no framing yet: nothing behind a refused head can be read */
     exchange->request.field_count = 0;
     exchange->request.minor_version = 1;
     exchange->request.method = exchange->request.host = exchange->request.path = CY_BYTES_NONE;
@@ -49,10 +53,16 @@ void exchange_free(struct http_exchange *exchange)
     server->counters.exchanges_open--;
 }
 
-/* -- the handler's side ------------------------------------------------------------------------------------------------------ */
+/* -- the handler's side ---------------------------------------------------------------------------------- */
 
-const struct http_request *http_exchange_request(const struct http_exchange *exchange) { return &exchange->request; }
-void http_exchange_set_context(struct http_exchange *exchange, void *context) { exchange->handler_context = context; }
+const struct http_request *http_exchange_request(const struct http_exchange *exchange)
+{
+    return &exchange->request;
+}
+void http_exchange_set_context(struct http_exchange *exchange, void *context)
+{
+    exchange->handler_context = context;
+}
 void *http_exchange_context(const struct http_exchange *exchange) { return exchange->handler_context; }
 
 void http_exchange_answer(struct http_exchange *exchange, struct http_verdict *verdict)
@@ -60,20 +70,23 @@ void http_exchange_answer(struct http_exchange *exchange, struct http_verdict *v
     CHECK(exchange->phase == EXCHANGE_THINKING); /* answered twice, or after on_gone */
     exchange->phase = EXCHANGE_ANSWERING;
     exchange->verdict = http_verdict_ref(verdict);
-    if (verdict->kind == HTTP_VERDICT_PROXY) proxy_start(exchange);
-    else respond_verdict(exchange);
+    if (verdict->kind == HTTP_VERDICT_PROXY)
+        proxy_start(exchange);
+    else
+        respond_verdict(exchange);
 }
 
 void http_exchange_fail(struct http_exchange *exchange, cy_bytes reason)
 {
     CHECK(exchange->phase == EXCHANGE_THINKING);
     const struct http_request *request = &exchange->request;
-    log_write(server_log(exchange->connection->server), LOG_ERROR, "handler failed: %.*s: %.*s %.*s%.*s answered 500",
-              CY_BYTES_ARG(reason), CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path));
+    log_write(server_log(exchange->connection->server), LOG_ERROR,
+              "handler failed: %.*s: %.*s %.*s%.*s answered 500", CY_BYTES_ARG(reason),
+              CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path));
     exchange_refuse(exchange, 500, NULL, true);
 }
 
-/* -- the head --------------------------------------------------------------------------------------------------------------- */
+/* -- the head -------------------------------------------------------------------------------------------- */
 
 static uint8_t exchange_judge(struct http_exchange *exchange)
 {
@@ -107,7 +120,7 @@ void exchange_on_head(struct http_exchange *exchange)
     server->options.on_request(server->options.context, exchange);
 }
 
-/* -- what the connection tells ------------------------------------------------------------------------------------------------ */
+/* -- what the connection tells --------------------------------------------------------------------------- */
 
 /* Reads and drops what has come of the request's body. */
 static enum h1_body_step exchange_skip_body(struct http_exchange *exchange)
@@ -136,7 +149,8 @@ static void exchange_drain(struct http_exchange *exchange)
         connection_next(connection);
         return;
     }
-    if (step == H1_BODY_FAULT || exchange->drained_bytes > LIMIT_HTTP_DRAIN_BYTES || connection->peer_finished) {
+    if (step == H1_BODY_FAULT || exchange->drained_bytes > LIMIT_HTTP_DRAIN_BYTES ||
+        connection->peer_finished) {
         connection_finish(connection, true);
         return;
     }
@@ -173,8 +187,10 @@ void exchange_on_written(struct http_exchange *exchange, size_t sent_bytes)
     }
     /* The write's timer stood in for the one that watches the request's body. */
     if (!exchange->request_body.ended && !proxy_pump_request(exchange)) return;
-    if (write == EXCHANGE_WRITE_PROXY) proxy_on_client_written(exchange);
-    else proxy_pump_response(exchange);
+    if (write == EXCHANGE_WRITE_PROXY)
+        proxy_on_client_written(exchange);
+    else
+        proxy_pump_response(exchange);
 }
 
 void exchange_client_gone(struct http_exchange *exchange, cy_err err)
@@ -191,8 +207,9 @@ void exchange_client_gone(struct http_exchange *exchange, cy_err err)
     }
     if (exchange->phase == EXCHANGE_ANSWERING && !is_ours) {
         log_write(server_log(server), LOG_INFO, "client %.*s is gone (%s): %.*s %.*s%.*s ends with 499",
-                  CY_BYTES_ARG(connection_peer_text(connection)), cy_err_describe(err, false, text, sizeof text),
-                  CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path));
+                  CY_BYTES_ARG(connection_peer_text(connection)),
+                  cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method),
+                  CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path));
     }
     proxy_cancel(exchange);
     connection_abort(connection);
@@ -202,7 +219,9 @@ void exchange_on_timeout(struct http_exchange *exchange, enum connection_timer k
 {
     struct http_connection *connection = exchange->connection;
     switch (kind) {
-    case CONNECTION_TIMER_HEAD: exchange_refuse(exchange, 408, "the head did not come in time", false); return;
+    case CONNECTION_TIMER_HEAD:
+        exchange_refuse(exchange, 408, "the head did not come in time", false);
+        return;
     case CONNECTION_TIMER_CONTINUE:
         exchange->continue_waiting = false;
         if (connection->writing) return;
@@ -224,7 +243,7 @@ void exchange_on_timeout(struct http_exchange *exchange, enum connection_timer k
     exchange_client_gone(exchange, CY_ERR(TIMEOUT));
 }
 
-/* -- the answer -------------------------------------------------------------------------------------------------------------- */
+/* -- the answer ------------------------------------------------------------------------------------------ */
 
 void exchange_refuse(struct http_exchange *exchange, uint16_t status, const char *text, bool keep)
 {
@@ -260,7 +279,10 @@ void exchange_answered(struct http_exchange *exchange)
     connection->server->counters.responses_by_class[exchange->status / 100 % 6]++;
     connection->timer_kind = CONNECTION_TIMER_NONE;
     enum h1_body_step step = exchange_skip_body(exchange);
-    if (!exchange->keep_alive) connection_finish(connection, step != H1_BODY_END);
-    else if (step == H1_BODY_END) connection_next(connection);
-    else exchange_drain(exchange);
+    if (!exchange->keep_alive)
+        connection_finish(connection, step != H1_BODY_END);
+    else if (step == H1_BODY_END)
+        connection_next(connection);
+    else
+        exchange_drain(exchange);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/field.c: finds a field name's row by its length, first and last letter, and classes the bytes of names and values.
+ * vm/http/field.c: finds a field name's row by its length, first and last letter, and classes the bytes of
+ * names and values.
  *
  * Invariant: the slot table has no two names in one place: `[slot] = id` twice is an error of the compiler
  *            (-Woverride-init, part of -Wextra), and a test looks every row up.
@@ -17,7 +18,8 @@
 #define FIELD_SLOT(length, first, last) (((length)*10u + (first)*26u + (last)) & 127u)
 
 static const uint8_t field_slots[128] = {
-#define HTTP_FIELD(name, first, last, text, flags) [FIELD_SLOT(sizeof(text) - 1, first, last)] = HTTP_FIELD_##name,
+#define HTTP_FIELD(name, first, last, text, flags) \
+    [FIELD_SLOT(sizeof(text) - 1, first, last)] = HTTP_FIELD_##name,
 #include "vm/http/field.def"
 #undef HTTP_FIELD
 };
@@ -45,9 +47,9 @@ static const struct field_row field_rows[HTTP_FIELD_COUNT] = {
 
 /* Bytes that may stand in a token (RFC 9110 section 5.6.2). */
 static const uint8_t field_token_bytes[256] = {
-    ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, ['-'] = 1,
-    ['.'] = 1, ['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1, ['0' ... '9'] = 1, ['A' ... 'Z'] = 1,
-    ['a' ... 'z'] = 1,
+    ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1,         ['&'] = 1,         ['\''] = 1,
+    ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,         ['^'] = 1,         ['_'] = 1,
+    ['`'] = 1, ['|'] = 1, ['~'] = 1, ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
 };
 
 uint8_t field_identify(cy_bytes name)
@@ -57,8 +59,8 @@ uint8_t field_identify(cy_bytes name)
     uint8_t id = field_slots[FIELD_SLOT((unsigned)name.count, first, last)];
     const struct field_row *row = &field_rows[id];
     if (row->name.count != name.count) return HTTP_FIELD_NONE;
-    /* Names hold letters, digits and '-' only. OR 0x20 folds letters and leaves the others; no other token byte becomes
-     * one of them by it. */
+    /* Names hold letters, digits and '-' only. OR 0x20 folds letters and leaves the others; no other token
+     * byte becomes one of them by it. */
     for (size_t i = 0; i < name.count; i++)
         if ((name.data[i] | 0x20) != (row->name.data[i] | 0x20)) return HTTP_FIELD_NONE;
     return id;
@@ -100,7 +102,8 @@ bool field_is_value(cy_bytes text)
 {
     size_t i = 0;
 #if defined(__SSE2__)
-    /* 16 at a time: below 0x20 and not a tab, or 0x7f. Signed comparison with 0x80 flipped makes it unsigned. */
+    /* 16 at a time: below 0x20 and not a tab, or 0x7f. Signed comparison with 0x80 flipped makes it unsigned.
+     * */
     const __m128i flip = _mm_set1_epi8((char)0x80), space = _mm_set1_epi8((char)(0x20 ^ 0x80));
     const __m128i tab = _mm_set1_epi8('\t'), delete = _mm_set1_epi8(0x7f);
     for (; i + 16 <= text.count; i += 16) {
@@ -120,7 +123,8 @@ bool field_is_value(cy_bytes text)
 cy_bytes field_trim(cy_bytes text)
 {
     while (text.count && (text.data[0] == ' ' || text.data[0] == '\t')) text.data++, text.count--;
-    while (text.count && (text.data[text.count - 1] == ' ' || text.data[text.count - 1] == '\t')) text.count--;
+    while (text.count && (text.data[text.count - 1] == ' ' || text.data[text.count - 1] == '\t'))
+        text.count--;
     return text;
 }
 

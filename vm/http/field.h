@@ -26,21 +26,22 @@ enum http_field_flag {
     HTTP_FIELD_FLAG_SINGLE = 16
 };
 
-/* The row with this name in any case, HTTP_FIELD_NONE when there is none. One table look-up and one comparison. */
+/* The row with this name in any case, HTTP_FIELD_NONE when there is none. One table look-up and one
+ * comparison. */
 uint8_t field_identify(cy_bytes name);
 uint8_t field_flags(uint8_t id); /* enum http_field_flag; 0 for HTTP_FIELD_NONE */
 cy_bytes field_name(uint8_t id); /* as the standard spells it */
 
-/* True for every name that claims where a request came from, also ones no row has: X-Forwarded-anything, and the spellings
- * with '_' that CGI-like servers cannot tell from those with '-'. */
+/* True for every name that claims where a request came from, also ones no row has: X-Forwarded-anything, and
+ * the spellings with '_' that CGI-like servers cannot tell from those with '-'. */
 bool field_is_forwarding(cy_bytes name, uint8_t id);
 
-bool field_is_token(cy_bytes text);    /* RFC 9110 section 5.6.2, not empty */
+bool field_is_token(cy_bytes text); /* RFC 9110 section 5.6.2, not empty */
 bool field_is_token_byte(uint8_t byte);
-bool field_is_value(cy_bytes text);    /* visible bytes, space, tab, and 0x80 upwards; empty is allowed */
+bool field_is_value(cy_bytes text); /* visible bytes, space, tab, and 0x80 upwards; empty is allowed */
 
-/* The next element of a comma-separated list: advances `*list`, gives it without white space around it. Empty elements are
- * given too (count 0). False at the end. */
+/* The next element of a comma-separated list: advances `*list`, gives it without white space around it. Empty
+ * elements are given too (count 0). False at the end. */
 bool field_next_element(cy_bytes *list, cy_bytes *element_out);
 /* Without spaces and tabs on both sides. */
 cy_bytes field_trim(cy_bytes text);

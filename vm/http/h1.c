@@ -38,10 +38,13 @@ static uint8_t h1_read_connection(cy_bytes value, struct h1_facts *facts)
     while (field_next_element(&value, &element)) {
         if (element.count == 0) continue;
         if (!field_is_token(element)) return H1_FAULT_CONNECTION;
-        if (cy_bytes_equal_nocase(element, CY_BYTES("close"))) facts->close = true;
-        else if (cy_bytes_equal_nocase(element, CY_BYTES("keep-alive"))) facts->stay = true;
+        if (cy_bytes_equal_nocase(element, CY_BYTES("close")))
+            facts->close = true;
+        else if (cy_bytes_equal_nocase(element, CY_BYTES("keep-alive")))
+            facts->stay = true;
         /* Names of fields that never travel anyway need no look-up later. */
-        else if (!(field_flags(field_identify(element)) & HTTP_FIELD_FLAG_HOP)) facts->lists_fields = true;
+        else if (!(field_flags(field_identify(element)) & HTTP_FIELD_FLAG_HOP))
+            facts->lists_fields = true;
     }
     return H1_FAULT_NONE;
 }
@@ -55,7 +58,9 @@ static uint8_t h1_read_facts(const struct h1_head *head, struct h1_facts *facts)
         switch (field->known) {
         case HTTP_FIELD_HOST: h1_count(field->value, &facts->host, &facts->host_count); break;
         case HTTP_FIELD_CONTENT_LENGTH: h1_count(field->value, &facts->length, &facts->length_count); break;
-        case HTTP_FIELD_TRANSFER_ENCODING: h1_count(field->value, &facts->coding, &facts->coding_count); break;
+        case HTTP_FIELD_TRANSFER_ENCODING:
+            h1_count(field->value, &facts->coding, &facts->coding_count);
+            break;
         case HTTP_FIELD_EXPECT: h1_count(field->value, &facts->expect, &facts->expect_count); break;
         case HTTP_FIELD_KEEP_ALIVE: facts->keep_alive = field->value; break;
         case HTTP_FIELD_DATE: facts->has_date = true; break;
@@ -73,7 +78,8 @@ static bool h1_is_persistent(const struct h1_facts *facts, uint8_t minor_version
     return minor_version >= 1 || facts->stay;
 }
 
-/* A transfer coding that is not exactly "chunked": unknown when it is a clean list without chunked in it, else malformed. */
+/* A transfer coding that is not exactly "chunked": unknown when it is a clean list without chunked in it,
+ * else malformed. */
 static uint8_t h1_judge_other_coding(cy_bytes coding)
 {
     cy_bytes element;
@@ -89,15 +95,16 @@ static uint8_t h1_judge_other_coding(cy_bytes coding)
 }
 
 /* The table at the top of this file, from `if_none` down. */
-static uint8_t h1_judge_framing(const struct h1_facts *facts, uint8_t minor_version, enum http_body_kind if_none,
-                                struct http_framing *body_out)
+static uint8_t h1_judge_framing(const struct h1_facts *facts, uint8_t minor_version,
+                                enum http_body_kind if_none, struct http_framing *body_out)
 {
     *body_out = (struct http_framing){(uint8_t)if_none, 0};
     if (facts->coding_count) {
         if (facts->length_count) return H1_FAULT_LENGTH_AND_CODING;
         if (minor_version == 0) return H1_FAULT_CODING_OLD;
         if (facts->coding_count > 1) return H1_FAULT_CODING_TWICE;
-        if (!cy_bytes_equal_nocase(facts->coding, CY_BYTES("chunked"))) return h1_judge_other_coding(facts->coding);
+        if (!cy_bytes_equal_nocase(facts->coding, CY_BYTES("chunked")))
+            return h1_judge_other_coding(facts->coding);
         body_out->kind = HTTP_BODY_CHUNKED;
         return H1_FAULT_NONE;
     }
@@ -124,7 +131,10 @@ static cy_bytes h1_host_value(const struct h1_head *head)
     return CY_BYTES_NONE;
 }
 
-size_t h1_space_needed(const struct h1_head *head) { return h1_host_value(head).count + 3 * head->target.count + 2; }
+size_t h1_space_needed(const struct h1_head *head)
+{
+    return h1_host_value(head).count + 3 * head->target.count + 2;
+}
 
 static struct h1_space h1_divide_space(uint8_t *space, size_t host_bytes, size_t target_bytes)
 {
@@ -132,8 +142,8 @@ static struct h1_space h1_divide_space(uint8_t *space, size_t host_bytes, size_t
                              space + host_bytes + 2 * target_bytes + 1};
 }
 
-/* Reduces an absolute target to path and query. The Host field must agree with it (RFC 9112 section 3.2.2 lets the target
- * win; a server behind us might look at Host). */
+/* Reduces an absolute target to path and query. The Host field must agree with it (RFC 9112 section 3.2.2
+ * lets the target win; a server behind us might look at Host). */
 static uint8_t h1_judge_absolute(struct http_request *request, bool has_host, const struct h1_space *space)
 {
     bool secure;
@@ -147,7 +157,8 @@ static uint8_t h1_judge_absolute(struct http_request *request, bool has_host, co
         uint16_t default_port = secure ? 443 : 80;
         uint16_t target_port = from_target.port ? from_target.port : default_port;
         uint16_t field_port = request->port ? request->port : default_port;
-        if (target_port != field_port || !cy_bytes_equal(from_target.host, request->host)) return H1_FAULT_HOST_DISAGREES;
+        if (target_port != field_port || !cy_bytes_equal(from_target.host, request->host))
+            return H1_FAULT_HOST_DISAGREES;
     }
     request->authority = authority;
     request->host = from_target.host;
@@ -206,7 +217,8 @@ uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http
     request->keep_alive = h1_is_persistent(&facts, head->minor_version);
     request->expects_continue = false;
     if (facts.expect_count) {
-        if (!cy_bytes_equal_nocase(facts.expect, CY_BYTES("100-continue")) || facts.expect_count > 1) return H1_FAULT_EXPECTATION;
+        if (!cy_bytes_equal_nocase(facts.expect, CY_BYTES("100-continue")) || facts.expect_count > 1)
+            return H1_FAULT_EXPECTATION;
         /* RFC 9110 section 10.1.1: ignored in HTTP/1.0, and without a body there is nothing to wait for. */
         request->expects_continue = head->minor_version >= 1 && request->body.kind != HTTP_BODY_NONE;
     }
@@ -219,8 +231,10 @@ static uint32_t h1_read_keep_alive(cy_bytes value)
     cy_bytes element;
     uint64_t seconds = 0;
     while (value.count && field_next_element(&value, &element)) {
-        if (element.count <= 8 || !cy_bytes_equal_nocase(cy_bytes_slice(element, 0, 8), CY_BYTES("timeout="))) continue;
-        if (cy_bytes_parse_u64(cy_bytes_skip(element, 8), UINT32_MAX / 1000, &seconds)) return (uint32_t)seconds;
+        if (element.count <= 8 || !cy_bytes_equal_nocase(cy_bytes_slice(element, 0, 8), CY_BYTES("timeout=")))
+            continue;
+        if (cy_bytes_parse_u64(cy_bytes_skip(element, 8), UINT32_MAX / 1000, &seconds))
+            return (uint32_t)seconds;
     }
     return 0;
 }
@@ -230,7 +244,8 @@ uint8_t h1_judge_response(const struct h1_head *head, bool request_is_head, stru
     struct h1_facts facts;
     uint8_t fault = h1_read_facts(head, &facts);
     if (fault) return fault;
-    /* The framing fields must be sound even where the status says that there is no body: the next reader may differ. */
+    /* The framing fields must be sound even where the status says that there is no body: the next reader may
+     * differ. */
     fault = h1_judge_framing(&facts, head->minor_version, HTTP_BODY_UNTIL_CLOSE, &response_out->body);
     if (fault) return fault;
     response_out->declared_length = CY_BYTES_NONE;

@@ -3,8 +3,8 @@
  * vm/http/h1.h: what a parsed HTTP/1 head means: framing, persistence, target, host.
  *
  * In:   a complete struct h1_head.
- * Out:  one decision, or one fault. Any doubt about where a body ends is a fault: a peer that reads it otherwise could be
- *       made to see a request that we did not (RFC 9112 sections 6 and 11.2).
+ * Out:  one decision, or one fault. Any doubt about where a body ends is a fault: a peer that reads it
+ *       otherwise could be made to see a request that we did not (RFC 9112 sections 6 and 11.2).
  * Not here: reading the body (h1_body.h), sending anything.
  */
 #ifndef CY_HTTP_H1_H
@@ -12,18 +12,18 @@
 
 #include "vm/http/h1_parse.h"
 
-/* Fills everything of `request` but fields (which is the head's table), client and secure. `space` is memory for normal
- * forms that differ from what was received, h1_space_needed(head) bytes; it must live as long as the request.
- * Returns enum h1_fault. */
+/* Fills everything of `request` but fields (which is the head's table), client and secure. `space` is memory
+ * for normal forms that differ from what was received, h1_space_needed(head) bytes; it must live as long as
+ * the request. Returns enum h1_fault. */
 uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http_request *request);
 size_t h1_space_needed(const struct h1_head *head);
 
 struct h1_response {
     struct http_framing body;
-    bool keep_alive;          /* the connection can carry another request after this body */
-    bool lists_fields;        /* Connection names fields that must not be forwarded */
+    bool keep_alive;   /* the connection can carry another request after this body */
+    bool lists_fields; /* Connection names fields that must not be forwarded */
     bool has_date;
-    cy_bytes declared_length; /* the digits of Content-Length beside a body that is not sent (HEAD, 304); else none */
+    cy_bytes declared_length; /* digits of Content-Length beside a body that is not sent (HEAD, 304) */
     uint32_t keep_alive_s;    /* Keep-Alive: timeout=N; 0: not said */
 };
 /* Status and the request's method decide first (RFC 9112 section 6.3). Returns enum h1_fault. */

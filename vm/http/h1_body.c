@@ -2,7 +2,8 @@
  *
  * vm/http/h1_body.c: the body decoder; its states are drawn in h1_body.h.
  *
- * Invariant: left_bytes is what is still owed of the length or the chunk; it never grows except at a chunk's size line.
+ * Invariant: left_bytes is what is still owed of the length or the chunk; it never grows except at a chunk's
+ *            size line.
  */
 #include "vm/http/h1_body.h"
 
@@ -33,7 +34,8 @@ void h1_body_begin(struct h1_body *body, const struct http_framing *framing)
 {
     *body = (struct h1_body){.kind = framing->kind, .state = H1_BODY_SIZE};
     if (framing->kind == HTTP_BODY_LENGTH) body->left_bytes = framing->length;
-    body->ended = framing->kind == HTTP_BODY_NONE || (framing->kind == HTTP_BODY_LENGTH && framing->length == 0);
+    body->ended =
+        framing->kind == HTTP_BODY_NONE || (framing->kind == HTTP_BODY_LENGTH && framing->length == 0);
 }
 
 static bool h1_body_refuse(struct h1_body *body, uint8_t fault)
@@ -46,24 +48,32 @@ static bool h1_body_size_digit(struct h1_body *body, uint8_t byte)
 {
     uint8_t folded = byte | 0x20;
     unsigned digit;
-    if (byte >= '0' && byte <= '9') digit = byte - '0';
-    else if (folded >= 'a' && folded <= 'f') digit = folded - 'a' + 10u;
-    else digit = 16;
+    if (byte >= '0' && byte <= '9')
+        digit = byte - '0';
+    else if (folded >= 'a' && folded <= 'f')
+        digit = folded - 'a' + 10u;
+    else
+        digit = 16;
     if (digit < 16) {
-        /* 16 digits could say more than INT64_MAX; the first bit must stay free. Leading zeros count as digits. */
+        /* 16 digits could say more than INT64_MAX; the first bit must stay free. Leading zeros count as
+         * digits. */
         if (body->digits == 16 || body->left_bytes >> 59) return h1_body_refuse(body, H1_FAULT_CHUNK_SIZE);
         body->digits++;
         body->left_bytes = body->left_bytes << 4 | digit;
         return true;
     }
     if (body->digits == 0) return h1_body_refuse(body, H1_FAULT_CHUNK_SIZE);
-    if (byte == '\r') body->state = H1_BODY_SIZE_LF;
-    else if (byte == ';') body->state = H1_BODY_EXTENSION_NAME_START;
-    else return h1_body_refuse(body, H1_FAULT_CHUNK_SIZE);
+    if (byte == '\r')
+        body->state = H1_BODY_SIZE_LF;
+    else if (byte == ';')
+        body->state = H1_BODY_EXTENSION_NAME_START;
+    else
+        return h1_body_refuse(body, H1_FAULT_CHUNK_SIZE);
     return true;
 }
 
-/* chunk-ext = *( ";" token [ "=" ( token / quoted-string ) ] ), without the white space that RFC 9112 calls bad. */
+/* chunk-ext = *( ";" token [ "=" ( token / quoted-string ) ] ), without the white space that RFC 9112 calls
+ * bad. */
 static bool h1_body_extension_byte(struct h1_body *body, uint8_t byte)
 {
     bool is_token = field_is_token_byte(byte), may_end = false;
@@ -87,8 +97,10 @@ static bool h1_body_extension_byte(struct h1_body *body, uint8_t byte)
         may_end = true;
         break;
     case H1_BODY_EXTENSION_QUOTED:
-        if (byte == '"') body->state = H1_BODY_EXTENSION_QUOTED_END;
-        else if (byte == '\\') body->state = H1_BODY_EXTENSION_ESCAPE;
+        if (byte == '"')
+            body->state = H1_BODY_EXTENSION_QUOTED_END;
+        else if (byte == '\\')
+            body->state = H1_BODY_EXTENSION_ESCAPE;
         return field_is_value(cy_bytes_of(&byte, 1)) || h1_body_refuse(body, H1_FAULT_CHUNK_EXTENSION);
     case H1_BODY_EXTENSION_ESCAPE:
         body->state = H1_BODY_EXTENSION_QUOTED;
@@ -96,9 +108,12 @@ static bool h1_body_extension_byte(struct h1_body *body, uint8_t byte)
     case H1_BODY_EXTENSION_QUOTED_END: may_end = true; break;
     default: UNREACHABLE();
     }
-    if (may_end && byte == ';') body->state = H1_BODY_EXTENSION_NAME_START;
-    else if (may_end && byte == '\r') body->state = H1_BODY_SIZE_LF;
-    else return h1_body_refuse(body, H1_FAULT_CHUNK_EXTENSION);
+    if (may_end && byte == ';')
+        body->state = H1_BODY_EXTENSION_NAME_START;
+    else if (may_end && byte == '\r')
+        body->state = H1_BODY_SIZE_LF;
+    else
+        return h1_body_refuse(body, H1_FAULT_CHUNK_EXTENSION);
     return true;
 }
 
@@ -113,12 +128,16 @@ static bool h1_body_trailer_byte(struct h1_body *body, uint8_t byte)
         body->state = H1_BODY_TRAILER_NAME;
         return field_is_token_byte(byte) || h1_body_refuse(body, H1_FAULT_TRAILER);
     case H1_BODY_TRAILER_NAME:
-        if (byte == ':') body->state = H1_BODY_TRAILER_VALUE;
-        else if (!field_is_token_byte(byte)) return h1_body_refuse(body, H1_FAULT_TRAILER);
+        if (byte == ':')
+            body->state = H1_BODY_TRAILER_VALUE;
+        else if (!field_is_token_byte(byte))
+            return h1_body_refuse(body, H1_FAULT_TRAILER);
         return true;
     case H1_BODY_TRAILER_VALUE:
-        if (byte == '\r') body->state = H1_BODY_TRAILER_LF;
-        else if (!field_is_value(cy_bytes_of(&byte, 1))) return h1_body_refuse(body, H1_FAULT_TRAILER);
+        if (byte == '\r')
+            body->state = H1_BODY_TRAILER_LF;
+        else if (!field_is_value(cy_bytes_of(&byte, 1)))
+            return h1_body_refuse(body, H1_FAULT_TRAILER);
         return true;
     case H1_BODY_TRAILER_LF:
         body->state = H1_BODY_TRAILER_START;
@@ -154,7 +173,8 @@ static bool h1_body_line_byte(struct h1_body *body, uint8_t byte)
         if (++body->line_bytes > LIMIT_HTTP_TRAILER_BYTES) return h1_body_refuse(body, H1_FAULT_TRAILER_LONG);
         return h1_body_trailer_byte(body, byte);
     }
-    if (++body->line_bytes > LIMIT_HTTP_CHUNK_LINE_BYTES) return h1_body_refuse(body, H1_FAULT_CHUNK_LINE_LONG);
+    if (++body->line_bytes > LIMIT_HTTP_CHUNK_LINE_BYTES)
+        return h1_body_refuse(body, H1_FAULT_CHUNK_LINE_LONG);
     return body->state == H1_BODY_SIZE ? h1_body_size_digit(body, byte) : h1_body_extension_byte(body, byte);
 }
 

@@ -3,12 +3,17 @@
  * vm/http/h1_body.h: finds the end of a body, and its bytes on the way there.
  *
  * In:   the framing that was decided, then bytes as they come; may end anywhere.
- * Out:  views into those bytes. Allocates nothing, keeps no byte: the state between two inputs is in struct h1_body.
- * Spec: RFC 9112 section 7.1. Stricter: no white space in a chunk line, hexadecimal digits at most 16, lines end in CR LF.
+ * Out:  views into those bytes. Allocates nothing, keeps no byte: the state between two inputs is in struct
+ *       h1_body.
+ * Spec: RFC 9112 section 7.1. Stricter: no white space in a chunk line, hexadecimal digits at most 16, lines
+ *       end in CR LF.
  *
- *   SIZE ─digits─► SIZE ─';'─► EXTENSION... ─CR─► SIZE_LF ─LF─► DATA ─► DATA_CR ─► DATA_LF ─► SIZE
- *                                                       └ size 0 ─► TRAILER_START ─name─► TRAILER_NAME ─':'─► TRAILER_VALUE
- *                                                                    └ CR ─► END_LF ─► end     ▲───────── CR LF ──────────┘
+ *   SIZE ─digits─► SIZE ─';'─► EXTENSION... ─CR─► SIZE_LF ─LF─► CHUNK ─► CHUNK_CR ─► CHUNK_LF ─► SIZE
+ *                                                    │ size 0
+ *       end ◄─LF─ END_LF ◄─CR─ TRAILER_START ◄───────┘
+ *                                │ name       ▲
+ *                                ▼            └────────────── LF ── TRAILER_LF
+ *                              TRAILER_NAME ─':'─► TRAILER_VALUE ── CR ──┘
  */
 #ifndef CY_HTTP_H1_BODY_H
 #define CY_HTTP_H1_BODY_H
@@ -19,7 +24,7 @@
 enum h1_body_step {
     H1_BODY_MORE,    /* the input is used up and the body goes on */
     H1_BODY_DATA,    /* `piece` is data */
-    H1_BODY_TRAILER, /* `piece` is a part of the trailer section; its field lines are well-formed when H1_BODY_END comes */
+    H1_BODY_TRAILER, /* `piece` is a part of the trailer section; sound as a whole once H1_BODY_END comes */
     H1_BODY_END,     /* the body is complete; the rest of the input belongs to the next message */
     H1_BODY_FAULT
 };

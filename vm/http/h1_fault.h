@@ -15,7 +15,7 @@ enum h1_fault {
     H1_FAULT_COUNT
 };
 
-uint16_t h1_fault_status(uint8_t fault);     /* 400, 414, 431, 501, 505, ... */
-const char *h1_fault_text(uint8_t fault);    /* static English text */
+uint16_t h1_fault_status(uint8_t fault);  /* 400, 414, 431, 501, 505, ... */
+const char *h1_fault_text(uint8_t fault); /* static English text */
 
 #endif

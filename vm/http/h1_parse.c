@@ -30,8 +30,14 @@ static void h1_parse_begin(struct h1_head *head, struct http_field *fields, bool
     head->state = H1_PARSE_START;
 }
 
-void h1_parse_begin_request(struct h1_head *head, struct http_field *fields) { h1_parse_begin(head, fields, false); }
-void h1_parse_begin_response(struct h1_head *head, struct http_field *fields) { h1_parse_begin(head, fields, true); }
+void h1_parse_begin_request(struct h1_head *head, struct http_field *fields)
+{
+    h1_parse_begin(head, fields, false);
+}
+void h1_parse_begin_response(struct h1_head *head, struct http_field *fields)
+{
+    h1_parse_begin(head, fields, true);
+}
 
 static void h1_parse_move(cy_bytes *view, const uint8_t *from, const uint8_t *to)
 {
@@ -83,13 +89,15 @@ static uint8_t h1_parse_request_line(struct h1_head *head, cy_bytes line)
     return h1_parse_version(cy_bytes_skip(rest, target_end + 1), &head->minor_version);
 }
 
-/* "HTTP/1.1 200 OK"; the space behind the status may be missing when the reason is (RFC 9112 says SHOULD, servers do). */
+/* "HTTP/1.1 200 OK"; the space behind the status may be missing when the reason is (RFC 9112 says SHOULD,
+ * servers do). */
 static uint8_t h1_parse_status_line(struct h1_head *head, cy_bytes line)
 {
     if (line.count < 12 || line.data[8] != ' ') return H1_FAULT_STATUS_LINE;
     if (h1_parse_version(cy_bytes_slice(line, 0, 8), &head->minor_version)) return H1_FAULT_STATUS_LINE;
     uint64_t status;
-    if (!cy_bytes_parse_u64(cy_bytes_slice(line, 9, 12), 999, &status) || status < 100) return H1_FAULT_STATUS_LINE;
+    if (!cy_bytes_parse_u64(cy_bytes_slice(line, 9, 12), 999, &status) || status < 100)
+        return H1_FAULT_STATUS_LINE;
     if (line.count > 12 && line.data[12] != ' ') return H1_FAULT_STATUS_LINE;
     head->status = (uint16_t)status;
     head->reason = cy_bytes_skip(line, 13);
@@ -126,8 +134,8 @@ static uint8_t h1_parse_line(struct h1_head *head, cy_bytes line)
     return fault;
 }
 
-/* What can be said about a line whose end has not come. Anything that cannot become a request is refused at once: a TLS
- * handshake sent to a plain port has no line end to wait for. */
+/* What can be said about a line whose end has not come. Anything that cannot become a request is refused at
+ * once: a TLS handshake sent to a plain port has no line end to wait for. */
 static uint8_t h1_parse_judge_partial(const struct h1_head *head, cy_bytes input)
 {
     cy_bytes partial = cy_bytes_skip(input, head->line_begin);
@@ -135,7 +143,8 @@ static uint8_t h1_parse_judge_partial(const struct h1_head *head, cy_bytes input
         uint8_t first = partial.data[0];
         bool may_be_empty_line = first == '\r' && partial.count == 1;
         if (!may_be_empty_line && !field_is_token_byte(first)) return H1_FAULT_METHOD;
-        if (partial.count > LIMIT_HTTP_METHOD_BYTES + LIMIT_HTTP_TARGET_BYTES + sizeof " HTTP/1.1\r") return H1_FAULT_TARGET_LONG;
+        if (partial.count > LIMIT_HTTP_METHOD_BYTES + LIMIT_HTTP_TARGET_BYTES + sizeof " HTTP/1.1\r")
+            return H1_FAULT_TARGET_LONG;
     }
     if (head->is_response && head->state != H1_PARSE_FIELDS) {
         size_t known = cy_min_size(partial.count, 5);
@@ -174,7 +183,8 @@ enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input)
                 head->used_bytes = after;
                 return H1_PARSE_DONE;
             }
-            /* RFC 9112 section 2.2: old clients send CR LF behind a body. They count towards LIMIT_HTTP_HEAD_BYTES. */
+            /* RFC 9112 section 2.2: old clients send CR LF behind a body. They count towards
+             * LIMIT_HTTP_HEAD_BYTES. */
             if (head->is_response) return h1_parse_refuse(head, H1_FAULT_STATUS_LINE);
             continue;
         }

@@ -4,9 +4,10 @@
  *
  * In:   all bytes of the head received so far; may end anywhere; on later calls longer, and possibly moved.
  * Out:  views into those bytes (struct h1_head). Allocates nothing, never waits.
- * Cost: every complete line is looked at once; of the last, incomplete one only new bytes are searched for its end.
- * Spec: RFC 9112 sections 2 to 5. Stricter than the RFC: bare CR, bare LF, obs-fold and white space before ':' are
- *       refused, because peers disagree about them.
+ * Cost: every complete line is looked at once; of the last, incomplete one only new bytes are searched for
+ *       its end.
+ * Spec: RFC 9112 sections 2 to 5. Stricter than the RFC: bare CR, bare LF, obs-fold and white space before
+ *       ':' are refused, because peers disagree about them.
  *
  * Invariant: every view lies inside input[0, used_bytes).
  * Not here:  body framing and what fields mean (h1.h), field names (field.h), the parts of a target (uri.h).
@@ -41,8 +42,8 @@ void h1_parse_begin_request(struct h1_head *head, struct http_field *fields);
 void h1_parse_begin_response(struct h1_head *head, struct http_field *fields);
 enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input);
 
-/* Parses a whole trailer section (field lines, no empty line at the end) that the body decoder has let through. Gives the
- * number of fields; fields past `fields_max` are left out. */
+/* Parses a whole trailer section (field lines, no empty line at the end) that the body decoder has let
+ * through. Gives the number of fields; fields past `fields_max` are left out. */
 uint32_t h1_parse_trailers(cy_bytes section, struct http_field *fields, uint32_t fields_max);
 
 #endif

@@ -9,7 +9,8 @@
 
 void head_open(struct head_writer *writer, struct buffer_pool *pool, size_t bytes_max)
 {
-    struct buffer *buffer = bytes_max <= LIMIT_BUFFER_BYTES ? buffer_take(pool) : buffer_take_sized(pool, bytes_max);
+    struct buffer *buffer =
+        bytes_max <= LIMIT_BUFFER_BYTES ? buffer_take(pool) : buffer_take_sized(pool, bytes_max);
     writer->buffer = buffer;
     writer->failed = !buffer;
     writer->next = buffer ? buffer->data : NULL;

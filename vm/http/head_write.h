@@ -3,8 +3,8 @@
  * vm/http/head_write.h: writes a head into one pool buffer.
  *
  * In:   pieces that were checked before; a bound on their sum, known from the start. Out: one buffer.
- * Invariant: nothing is written past the bound. `failed` is sticky (no memory, or a bound that was too small, which is a
- *       bug that DEBUG builds stop at); the owner looks once, at the end.
+ * Invariant: nothing is written past the bound. `failed` is sticky (no memory, or a bound that was too small,
+ *       which is a bug that DEBUG builds stop at); the owner looks once, at the end.
  */
 #ifndef CY_HTTP_HEAD_WRITE_H
 #define CY_HTTP_HEAD_WRITE_H
@@ -42,8 +42,9 @@ void head_put_u64(struct head_writer *writer, uint64_t number);
 /* The finished buffer, owned by the caller; NULL when anything failed. */
 CY_NODISCARD struct buffer *head_close(struct head_writer *writer);
 
-/* Joins what came first and what came later in one buffer: appends in place where there is room, else moves both to a
- * larger one. `*input` may be NULL; an empty one is replaced. NO_MEMORY loses `owned_more` and leaves `*input`. */
+/* Joins what came first and what came later in one buffer: appends in place where there is room, else moves
+ * both to a larger one. `*input` may be NULL; an empty one is replaced. NO_MEMORY loses `owned_more` and
+ * leaves `*input`. */
 CY_NODISCARD cy_err input_append(struct buffer **input, struct buffer *owned_more, struct buffer_pool *pool);
 
 #endif

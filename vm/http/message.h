@@ -2,8 +2,8 @@
  *
  * vm/http/message.h: a request or response head, as everybody above the wire sees it.
  *
- * Lifetime: all views point into buffers held by the exchange (or client call) that owns the message and are good until it
- *       ends.
+ * Lifetime: all views point into buffers held by the exchange (or client call) that owns the message and are
+ *       good until it ends.
  * Invariant: framing was decided before a message is shown: `body` says how the body's end is known, once.
  */
 #ifndef CY_HTTP_MESSAGE_H
@@ -14,15 +14,15 @@
 #include "vm/net/address.h"
 
 struct http_field {
-    cy_bytes name; /* as received */
+    cy_bytes name;  /* as received */
     cy_bytes value; /* without white space around it */
-    uint8_t known; /* enum http_field_id of field.def, 0: no row has this name */
+    uint8_t known;  /* enum http_field_id of field.def, 0: no row has this name */
 };
 
 enum http_body_kind { HTTP_BODY_NONE, HTTP_BODY_LENGTH, HTTP_BODY_CHUNKED, HTTP_BODY_UNTIL_CLOSE };
 
 struct http_framing {
-    uint8_t kind; /* enum http_body_kind */
+    uint8_t kind;    /* enum http_body_kind */
     uint64_t length; /* HTTP_BODY_LENGTH only */
 };
 
@@ -30,15 +30,16 @@ struct http_request {
     cy_bytes method;
     cy_bytes target;    /* as received; this is what is forwarded (absolute-form: reduced to origin-form) */
     cy_bytes authority; /* Host as received (or the absolute-form's), may be empty with HTTP/1.0 */
-    cy_bytes host;      /* of authority: lower case, without port and without one trailing dot; v6 keeps its brackets */
-    uint16_t port;      /* of authority, 0 when not written */
-    cy_bytes path;      /* normalised copy for routing: dot segments removed, unreserved decoded, %XX upper case */
-    cy_bytes query;     /* behind '?', as received; without the '?' */
+    cy_bytes
+        host; /* of authority: lower case, without port and without one trailing dot; v6 keeps its brackets */
+    uint16_t port; /* of authority, 0 when not written */
+    cy_bytes path; /* normalised copy for routing: dot segments removed, unreserved decoded, %XX upper case */
+    cy_bytes query;        /* behind '?', as received; without the '?' */
     uint8_t minor_version; /* HTTP/1.x */
     bool keep_alive;       /* what the client asked for */
     bool expects_continue;
     bool is_head;
-    bool secure; /* came over TLS */
+    bool secure;       /* came over TLS */
     bool lists_fields; /* Connection names fields that must not be forwarded (h1_connection_lists) */
     struct http_framing body;
     struct address client;

@@ -3,8 +3,8 @@
  * vm/http/pool.c: connections to servers, and the idle ones of each (host, port).
  *
  * In:   streams from the connector. Out: connections that were quiet a moment ago.
- * Reuse is last in first out: the newest idle connection is the one the server has least reason to have closed, and the
- *       oldest ones age out.
+ * Reuse is last in first out: the newest idle connection is the one the server has least reason to have
+ *       closed, and the oldest ones age out.
  * Invariant: an idle connection has no owner, no unread input, and one read outstanding.
  */
 #include "vm/base/builder.h"
@@ -14,11 +14,12 @@
 #include "vm/base/mem.h"
 #include "vm/http/client_internal.h"
 
-/* -- pools ---------------------------------------------------------------------------------------------------------------- */
+/* -- pools ----------------------------------------------------------------------------------------------- */
 
 static uint8_t pool_bucket(cy_bytes host, uint16_t port)
 {
-    return (uint8_t)((crc32c(0, host) ^ port) % CLIENT_POOL_BUCKETS); /* keys come from the configuration, not from peers */
+    return (uint8_t)((crc32c(0, host) ^ port) %
+                     CLIENT_POOL_BUCKETS); /* keys come from the configuration, not from peers */
 }
 
 static struct http_pool *pool_find(struct http_client *client, cy_bytes host, uint16_t port)
@@ -43,7 +44,8 @@ static bool pool_format_text(struct http_pool *pool, uint8_t *space, size_t spac
     return ok;
 }
 
-cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6, struct http_pool **pool_out)
+cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
+                 struct http_pool **pool_out)
 {
     struct http_pool *pool = pool_find(client, host, port);
     if (pool) {
@@ -71,7 +73,7 @@ cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool 
     pool->bucket = pool_bucket(host, port);
     pool->next = client->buckets[pool->bucket];
     client->buckets[pool->bucket] = pool;
-    client->pool_count++;
+    client->live_count++;
     *pool_out = pool;
     return CY_OK;
 }
@@ -89,36 +91,44 @@ void pool_unref(struct http_pool **pool_pointer)
     CHECK(pool->refs > 0);
     if (--pool->refs > 0) return;
     DCHECK(pool->idle_count == 0);
-    struct http_pool **link = &pool->client->buckets[pool->bucket];
+    struct http_client *client = pool->client;
+    struct http_pool **link = &client->buckets[pool->bucket];
     while (*link != pool) link = &(*link)->next;
     *link = pool->next;
-    pool->client->pool_count--;
     mem_free(pool);
+    client_release(client);
 }
 
-/* -- the idle list ---------------------------------------------------------------------------------------------------------- */
+/* -- the idle list ------------------------------------------------------------------------------------ */
 
 static void pool_link(struct http_pool *pool, struct upstream_connection *connection)
 {
     connection->previous = NULL;
     connection->next = pool->idle_newest;
-    if (connection->next) connection->next->previous = connection;
-    else pool->idle_oldest = connection;
+    if (connection->next)
+        connection->next->previous = connection;
+    else
+        pool->idle_oldest = connection;
     pool->idle_newest = connection;
     pool->idle_count++;
 }
 
 static void pool_unlink(struct http_pool *pool, struct upstream_connection *connection)
 {
-    if (connection->previous) connection->previous->next = connection->next;
-    else pool->idle_newest = connection->next;
-    if (connection->next) connection->next->previous = connection->previous;
-    else pool->idle_oldest = connection->previous;
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        pool->idle_newest = connection->next;
+    if (connection->next)
+        connection->next->previous = connection->previous;
+    else
+        pool->idle_oldest = connection->previous;
     CHECK(pool->idle_count > 0);
     pool->idle_count--;
 }
 
-struct upstream_connection *pool_take(struct http_pool *pool, void *owner, const struct upstream_events *events)
+struct upstream_connection *pool_take(struct http_pool *pool, void *owner,
+                                      const struct upstream_events *events)
 {
     CHECK(owner != NULL);
     while (pool->idle_newest) {
@@ -133,7 +143,7 @@ struct upstream_connection *pool_take(struct http_pool *pool, void *owner, const
     return NULL;
 }
 
-/* -- connections ------------------------------------------------------------------------------------------------------------ */
+/* -- connections ----------------------------------------------------------------------------------------- */
 
 /* The last completion of a closed connection has come. */
 static void pool_recycle(struct upstream_connection *connection)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/proxy.c: carries out a proxy verdict: the upstream's connection, the request's way to it, and failures.
+ * vm/http/proxy.c: carries out a proxy verdict: the upstream's connection, the request's way to it, and
+ * failures.
  *
  *   start ─► idle connection? ─yes─► send head (+ first body bytes) ─► pump body ─► request_sent
- *              └no─► connect ─────────┘                                   (the response's way: proxy_response.c)
+ *              └no─► connect ─────────┘                            the response's way: proxy_response.c
  *
  * Back-pressure: the client is read again only when what it sent before is with the kernel.
- * Retry: once, on a new connection, when a reused one died before any byte of an answer and sending again cannot do
- *       something twice: the request has no body, and it is idempotent or nothing of it had been sent.
+ * Retry: once, on a new connection, when a reused one died before any byte of an answer and sending again
+ *       cannot do something twice: the request has no body, and it is idempotent or nothing of it had been
+ *       sent.
  * Invariant: while `active`, exactly one of connector and connection is set, until the response has ended.
  */
 #include "vm/base/check.h"
@@ -18,7 +20,7 @@ static void proxy_on_timeout(void *owner);
 
 static const struct upstream_events proxy_events = {proxy_on_read, proxy_on_written, proxy_on_timeout};
 
-/* -- failing ---------------------------------------------------------------------------------------------------------------- */
+/* -- failing --------------------------------------------------------------------------------------------- */
 
 void proxy_cancel(struct http_exchange *exchange)
 {
@@ -38,14 +40,18 @@ void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cau
     bool has_begun = exchange->status != 0;
     log_write(server_log(connection->server), LOG_WARN, "upstream %.*s: %s (%s): %.*s %.*s%.*s %s %u",
               CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
-              cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host),
-              CY_BYTES_ARG(request->path), has_begun ? "cut off inside" : "answered",
-              (unsigned)(has_begun ? exchange->status : status));
-    bool until_close = has_begun && exchange->proxy.response.body.kind != HTTP_BODY_LENGTH && !exchange->proxy.response.chunked_out;
+              cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method),
+              CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path),
+              has_begun ? "cut off inside" : "answered", (unsigned)(has_begun ? exchange->status : status));
+    bool until_close = has_begun && exchange->proxy.response.body.kind != HTTP_BODY_LENGTH &&
+                       !exchange->proxy.response.chunked_out;
     proxy_cancel(exchange);
-    if (!has_begun) exchange_refuse(exchange, status, NULL, true);
-    else if (until_close) connection_abort(connection);
-    else connection_close(connection); /* short of its length or its last chunk: visibly incomplete */
+    if (!has_begun)
+        exchange_refuse(exchange, status, NULL, true);
+    else if (until_close)
+        connection_abort(connection);
+    else
+        connection_close(connection); /* short of its length or its last chunk: visibly incomplete */
 }
 
 static void proxy_on_timeout(void *owner)
@@ -57,10 +63,11 @@ static void proxy_on_timeout(void *owner)
         upstream_connection_set_timer(upstream, idle_ms);
         return;
     }
-    proxy_fail(exchange, 504, exchange->proxy.received_any ? "stopped answering" : "no answer in time", CY_ERR(TIMEOUT));
+    proxy_fail(exchange, 504, exchange->proxy.received_any ? "stopped answering" : "no answer in time",
+               CY_ERR(TIMEOUT));
 }
 
-/* -- connecting ---------------------------------------------------------------------------------------------------------------- */
+/* -- connecting ------------------------------------------------------------------------------------------ */
 
 static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head);
 
@@ -104,8 +111,10 @@ void proxy_start(struct http_exchange *exchange)
     proxy->active = true;
     h1_parse_begin_response(&proxy->head, exchange->response_fields);
     struct upstream_connection *upstream = pool_take(pool, exchange, &proxy_events);
-    if (upstream) proxy_use(exchange, upstream);
-    else proxy_connect(exchange);
+    if (upstream)
+        proxy_use(exchange, upstream);
+    else
+        proxy_connect(exchange);
 }
 
 /* RFC 9110 section 9.2.2. */
@@ -134,16 +143,19 @@ bool proxy_retry(struct http_exchange *exchange)
     return true;
 }
 
-/* -- the request's way ------------------------------------------------------------------------------------------------------- */
+/* -- the request's way ----------------------------------------------------------------------------------- */
 
-/* The client's body turned out to be malformed: what was sent of it cannot be taken back, so the upstream's connection goes. */
+/* The client's body turned out to be malformed: what was sent of it cannot be taken back, so the upstream's
+ * connection goes. */
 static void proxy_on_bad_body(struct http_exchange *exchange)
 {
     uint8_t fault = exchange->request_body.body.fault;
     proxy_cancel(exchange);
     exchange->request.keep_alive = false;
-    if (exchange->status == 0) exchange_refuse(exchange, h1_fault_status(fault), h1_fault_text(fault), false);
-    else connection_abort(exchange->connection);
+    if (exchange->status == 0)
+        exchange_refuse(exchange, h1_fault_status(fault), h1_fault_text(fault), false);
+    else
+        connection_abort(exchange->connection);
 }
 
 /* Adds what the client has sent of its body. False when that is malformed. */
@@ -178,6 +190,7 @@ static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head
         return false;
     }
     if (send->part_count == 0) return true;
+    if (owned_head) relay_join_small(send, owned_head);
     upstream_connection_set_timer(upstream, exchange->request_body.ended ? options->first_byte_timeout_ms
                                                                          : options->idle_timeout_ms);
     upstream_connection_write(upstream);
@@ -197,7 +210,8 @@ bool proxy_pump_request(struct http_exchange *exchange)
     /* Now it is the client's turn. */
     if (!connection->writing) {
         if (!exchange->continue_waiting)
-            connection_set_timer(connection, CONNECTION_TIMER_BODY, connection->server->options.body_idle_timeout_ms);
+            connection_set_timer(connection, CONNECTION_TIMER_BODY,
+                                 connection->server->options.body_idle_timeout_ms);
         else if (connection->timer_kind != CONNECTION_TIMER_CONTINUE)
             connection_set_timer(connection, CONNECTION_TIMER_CONTINUE, LIMIT_HTTP_CONTINUE_WAIT_MS);
     }
@@ -215,7 +229,8 @@ static void proxy_on_written(void *owner, cy_err err, size_t sent_bytes)
         /* The answer, a refusal perhaps, may have come before: the read that is outstanding tells. */
         proxy->request_stopped = true;
         exchange->continue_waiting = false;
-        if (connection->timer_kind == CONNECTION_TIMER_BODY || connection->timer_kind == CONNECTION_TIMER_CONTINUE)
+        if (connection->timer_kind == CONNECTION_TIMER_BODY ||
+            connection->timer_kind == CONNECTION_TIMER_CONTINUE)
             connection->timer_kind = CONNECTION_TIMER_NONE;
         return;
     }

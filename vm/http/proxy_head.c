@@ -3,10 +3,12 @@
  * vm/http/proxy_head.c: the heads that a proxied request and its response leave with.
  *
  * In:   a judged request or response. Out: one buffer.
- * Invariant: no framing field and no hop-by-hop field leaves as it came in; where a request came from is said by us alone.
+ * Invariant: no framing field and no hop-by-hop field leaves as it came in; where a request came from is said
+ *            by us alone.
  *
- * Not forwarded: fields of kind HOP and FRAMING, what Connection names, Upgrade (upgrades are not there yet: the upstream
- * sees an ordinary request), and, towards the upstream, every claim about forwarding: no proxy in front of us is trusted.
+ * Not forwarded: fields of kind HOP and FRAMING, what Connection names, Upgrade (upgrades are not there yet:
+ * the upstream sees an ordinary request), and, towards the upstream, every claim about forwarding: no proxy
+ * in front of us is trusted.
  */
 #include "vm/http/field.h"
 #include "vm/http/server_internal.h"
@@ -37,8 +39,10 @@ static bool proxy_head_passes(const struct http_exchange *exchange, const struct
     if (field->known == HTTP_FIELD_HOST || field->known == HTTP_FIELD_EXPECT) return false;
     if (field->known == HTTP_FIELD_TRAILER && request->body.kind != HTTP_BODY_CHUNKED) return false;
     if (field_is_forwarding(field->name, field->known)) return false;
-    if (request->lists_fields && h1_connection_lists(request->fields, request->field_count, field->name)) return false;
-    if (verdict->field_count + verdict->remove_count > 0 && proxy_head_is_replaced(verdict, field->name)) return false;
+    if (request->lists_fields && h1_connection_lists(request->fields, request->field_count, field->name))
+        return false;
+    if (verdict->field_count + verdict->remove_count > 0 && proxy_head_is_replaced(verdict, field->name))
+        return false;
     return true;
 }
 
@@ -49,7 +53,8 @@ static cy_bytes proxy_head_host(const struct http_exchange *exchange)
     return exchange->verdict->upstream->authority;
 }
 
-static void proxy_head_put_ours(struct head_writer *writer, uint8_t id, cy_bytes value, const struct http_verdict *verdict)
+static void proxy_head_put_ours(struct head_writer *writer, uint8_t id, cy_bytes value,
+                                const struct http_verdict *verdict)
 {
     if (value.count == 0) return;
     if (verdict->field_count > 0 && proxy_head_is_set(verdict, field_name(id))) return;
@@ -101,7 +106,8 @@ struct buffer *proxy_write_request_head(struct http_exchange *exchange)
         proxy_head_put_framing(&writer, &request->body, request->body.kind == HTTP_BODY_CHUNKED);
     if (exchange->continue_waiting) head_put(&writer, CY_BYTES("Expect: 100-continue\r\n"));
     proxy_head_put_ours(&writer, HTTP_FIELD_X_FORWARDED_FOR, connection_peer_text(connection), verdict);
-    proxy_head_put_ours(&writer, HTTP_FIELD_X_FORWARDED_PROTO, request->secure ? CY_BYTES("https") : CY_BYTES("http"), verdict);
+    proxy_head_put_ours(&writer, HTTP_FIELD_X_FORWARDED_PROTO,
+                        request->secure ? CY_BYTES("https") : CY_BYTES("http"), verdict);
     proxy_head_put_ours(&writer, HTTP_FIELD_X_FORWARDED_HOST, request->authority, verdict);
     for (uint32_t i = 0; i < verdict->field_count; i++)
         head_put_field(&writer, verdict->fields[i].name, verdict->fields[i].value);
@@ -124,13 +130,17 @@ struct buffer *proxy_write_response_head(struct http_exchange *exchange)
         const struct http_field *field = &head->fields[i];
         if (field_flags(field->known) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING)) continue;
         if (field->known == HTTP_FIELD_TRAILER && !chunked) continue;
-        if (answer->lists_fields && h1_connection_lists(head->fields, head->field_count, field->name)) continue;
+        if (answer->lists_fields && h1_connection_lists(head->fields, head->field_count, field->name))
+            continue;
         head_put_field(&writer, field->name, field->value);
     }
     bool may_have_body = !exchange->request.is_head && head->status != 204 && head->status != 304;
-    bool has_length = answer->body.kind == HTTP_BODY_LENGTH || (answer->body.kind == HTTP_BODY_NONE && may_have_body);
-    if (answer->declared_length.count) head_put_field(&writer, CY_BYTES("Content-Length"), answer->declared_length);
-    else if (chunked || has_length) proxy_head_put_framing(&writer, &answer->body, chunked);
+    bool has_length =
+        answer->body.kind == HTTP_BODY_LENGTH || (answer->body.kind == HTTP_BODY_NONE && may_have_body);
+    if (answer->declared_length.count)
+        head_put_field(&writer, CY_BYTES("Content-Length"), answer->declared_length);
+    else if (chunked || has_length)
+        proxy_head_put_framing(&writer, &answer->body, chunked);
     respond_put_connection(&writer, exchange);
     head_put(&writer, CY_BYTES("\r\n"));
     return head_close(&writer);

@@ -5,9 +5,10 @@
  *   bytes ─► head ─1xx─► pass on or drop, head again
  *                └final─► client's head + first body bytes in one write ─► body, write by write ─► end
  *
- * Back-pressure: the upstream is read again only when the client's write is done, so one exchange holds one received
- * buffer.
- * Invariant: proxy_pump_response does nothing while a client write is outstanding; its completion calls it again.
+ * Back-pressure: the upstream is read again only when the client's write is done, so one exchange holds one
+ * received buffer.
+ * Invariant: proxy_pump_response does nothing while a client write is outstanding; its completion calls it
+ *            again.
  */
 #include "vm/base/check.h"
 #include "vm/http/server_internal.h"
@@ -18,7 +19,8 @@ void proxy_on_read(void *owner, struct buffer *owned_buffer, cy_err err)
     struct http_proxy *proxy = &exchange->proxy;
     if (owned_buffer) {
         proxy->received_any = true;
-        err = input_append(&proxy->connection->input, owned_buffer, server_buffers(exchange->connection->server));
+        err = input_append(&proxy->connection->input, owned_buffer,
+                           server_buffers(exchange->connection->server));
         if (cy_failed(err)) {
             proxy_fail(exchange, 503, "cannot take in the response", err);
             return;
@@ -43,8 +45,10 @@ static void proxy_release_upstream(struct http_exchange *exchange)
     uint32_t keep_ms = upstream->pool->client->options.keep_alive_ms;
     uint64_t promised_ms = proxy->answer.keep_alive_s * UINT64_C(1000);
     /* A second less than the server says: a request must not meet its hang-up. */
-    if (promised_ms && promised_ms < keep_ms + UINT64_C(1000)) keep_ms = promised_ms > 1000 ? (uint32_t)(promised_ms - 1000) : 0;
-    bool is_clean = proxy->answer.keep_alive && proxy->request_sent && !proxy->stream_ended && !upstream->input;
+    if (promised_ms && promised_ms < keep_ms + UINT64_C(1000))
+        keep_ms = promised_ms > 1000 ? (uint32_t)(promised_ms - 1000) : 0;
+    bool is_clean =
+        proxy->answer.keep_alive && proxy->request_sent && !proxy->stream_ended && !upstream->input;
     upstream_connection_keep(&proxy->connection, is_clean ? keep_ms : 0);
 }
 
@@ -66,7 +70,8 @@ static bool proxy_write_client(struct http_exchange *exchange)
     return false;
 }
 
-/* Sends the client's head, if it has not gone yet, and what has come of the body. True when the pump may go on. */
+/* Sends the client's head, if it has not gone yet, and what has come of the body. True when the pump may go
+ * on. */
 static bool proxy_relay(struct http_exchange *exchange, struct buffer *owned_head)
 {
     struct http_connection *connection = exchange->connection;
@@ -91,10 +96,11 @@ static bool proxy_relay(struct http_exchange *exchange, struct buffer *owned_hea
         if (send->part_count > part_count) relay_hold_add(&connection->hold, buffer_ref(upstream->input));
         proxy_drop_empty_input(upstream);
     }
+    if (owned_head) relay_join_small(send, owned_head);
     return proxy_write_client(exchange);
 }
 
-/* -- the head ---------------------------------------------------------------------------------------------------------------- */
+/* -- the head -------------------------------------------------------------------------------------------- */
 
 /* 1xx. True when the pump may go on. */
 static bool proxy_on_interim(struct http_exchange *exchange)
@@ -102,8 +108,10 @@ static bool proxy_on_interim(struct http_exchange *exchange)
     struct http_proxy *proxy = &exchange->proxy;
     const struct h1_head *head = &proxy->head;
     uint8_t fault = H1_FAULT_NONE;
-    if (head->status == 101) fault = H1_FAULT_STATUS_UNEXPECTED; /* Upgrade was not forwarded */
-    else if (++proxy->interim_count > LIMIT_HTTP_INTERIM_RESPONSES) fault = H1_FAULT_INTERIM_MANY;
+    if (head->status == 101)
+        fault = H1_FAULT_STATUS_UNEXPECTED; /* Upgrade was not forwarded */
+    else if (++proxy->interim_count > LIMIT_HTTP_INTERIM_RESPONSES)
+        fault = H1_FAULT_INTERIM_MANY;
     if (fault) {
         proxy_fail(exchange, 502, h1_fault_text(fault), CY_ERR_DETAIL(HTTP_SYNTAX, fault));
         return false;
@@ -113,7 +121,8 @@ static bool proxy_on_interim(struct http_exchange *exchange)
         passes = passes && exchange->continue_waiting;
         exchange->continue_waiting = false;
     }
-    bool ok = !passes || respond_interim(exchange, head->status, head->reason, head->fields, head->field_count);
+    bool ok =
+        !passes || respond_interim(exchange, head->status, head->reason, head->fields, head->field_count);
     proxy_drop_empty_input(proxy->connection);
     h1_parse_begin_response(&proxy->head, exchange->response_fields);
     if (!ok) proxy_fail(exchange, 503, "cannot pass on an interim response", CY_ERR(NO_MEMORY));
@@ -132,7 +141,8 @@ static bool proxy_on_final(struct http_exchange *exchange)
     bool has_length = answer->body.kind == HTTP_BODY_NONE || answer->body.kind == HTTP_BODY_LENGTH;
     bool chunked = !has_length && exchange->request.minor_version >= 1;
     relay_begin(&proxy->response, &answer->body, chunked);
-    /* A refusal makes the rest of the request's body pointless. Success may be a server that answers while it reads. */
+    /* A refusal makes the rest of the request's body pointless. Success may be a server that answers while it
+     * reads. */
     if (!exchange->request_body.ended && proxy->head.status >= 300) proxy->request_stopped = true;
     exchange->keep_alive = respond_may_keep(exchange, has_length || chunked);
     struct buffer *head = proxy_write_response_head(exchange);
@@ -154,11 +164,14 @@ static bool proxy_read_head(struct http_exchange *exchange)
     struct upstream_connection *upstream = proxy->connection;
     switch (h1_parse_head(&proxy->head, buffer_view(upstream->input))) {
     case H1_PARSE_MORE:
-        if (proxy->stream_ended) proxy_on_stream_end(exchange);
-        else upstream_connection_read(upstream);
+        if (proxy->stream_ended)
+            proxy_on_stream_end(exchange);
+        else
+            upstream_connection_read(upstream);
         return false;
     case H1_PARSE_FAULT:
-        proxy_fail(exchange, 502, h1_fault_text(proxy->head.fault), CY_ERR_DETAIL(HTTP_SYNTAX, proxy->head.fault));
+        proxy_fail(exchange, 502, h1_fault_text(proxy->head.fault),
+                   CY_ERR_DETAIL(HTTP_SYNTAX, proxy->head.fault));
         return false;
     case H1_PARSE_DONE: break;
     }
@@ -166,7 +179,7 @@ static bool proxy_read_head(struct http_exchange *exchange)
     return proxy->head.status < 200 ? proxy_on_interim(exchange) : proxy_on_final(exchange);
 }
 
-/* -- the body and the end ----------------------------------------------------------------------------------------------------- */
+/* -- the body and the end -------------------------------------------------------------------------------- */
 
 /* The upstream will send no more, and what it sent has been consumed up to here. */
 static void proxy_on_stream_end(struct http_exchange *exchange)
@@ -176,7 +189,9 @@ static void proxy_on_stream_end(struct http_exchange *exchange)
     cy_err err = cy_failed(proxy->stream_err) ? proxy->stream_err : CY_ERR(HTTP_EARLY_END);
     if (!proxy->head_complete) {
         if (proxy_retry(exchange)) return;
-        proxy_fail(exchange, 502, proxy->received_any ? "connection ended inside the head" : "connection ended without an answer",
+        proxy_fail(exchange, 502,
+                   proxy->received_any ? "connection ended inside the head"
+                                       : "connection ended without an answer",
                    err);
         return;
     }

@@ -13,6 +13,8 @@
 #define RELAY_TAIL_PARTS 3
 /* Pieces up to this size are moved together. */
 #define RELAY_SMALL_PIECE_BYTES 512
+/* Bodies up to this size are cheaper copied than gathered. */
+#define RELAY_JOIN_BYTES 1024
 
 void relay_begin(struct relay *relay, const struct http_framing *framing, bool chunked_out)
 {
@@ -88,7 +90,8 @@ static void relay_filter_trailer(struct buffer *trailer)
     trailer->end = kept;
 }
 
-static void relay_add_tail(struct relay *relay, struct loop_send *send, struct relay_hold *hold, bool behind_data)
+static void relay_add_tail(struct relay *relay, struct loop_send *send, struct relay_hold *hold,
+                           bool behind_data)
 {
     cy_bytes end = behind_data ? CY_BYTES("\r\n0\r\n\r\n") : CY_BYTES("0\r\n\r\n");
     if (!relay->trailer) {
@@ -117,7 +120,8 @@ static void relay_format_line(char line[20], size_t chunk_bytes, cy_bytes *line_
     *line_out = cy_bytes_of(line + begin, 20 - begin);
 }
 
-enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct loop_send *send, struct relay_hold *hold)
+enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct loop_send *send,
+                             struct relay_hold *hold)
 {
     uint32_t line_part = send->part_count;
     uint32_t first_piece = line_part + relay->chunked_out;
@@ -140,12 +144,29 @@ enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct l
     input->begin = input->end - (uint32_t)rest.count;
     relay->ended = relay->body.ended;
     if (relay->chunked_out) {
-        if (data_bytes) relay_format_line(hold->line, data_bytes, &send->parts[line_part]);
-        else send->part_count = line_part;
-        if (relay->ended) relay_add_tail(relay, send, hold, data_bytes > 0);
-        else if (data_bytes) relay_add_part(send, CY_BYTES("\r\n"));
+        if (data_bytes)
+            relay_format_line(hold->line, data_bytes, &send->parts[line_part]);
+        else
+            send->part_count = line_part;
+        if (relay->ended)
+            relay_add_tail(relay, send, hold, data_bytes > 0);
+        else if (data_bytes)
+            relay_add_part(send, CY_BYTES("\r\n"));
     }
     return relay->ended ? RELAY_ENDED : RELAY_GOES_ON;
+}
+
+void relay_join_small(struct loop_send *send, struct buffer *head)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 1; i < send->part_count; i++) bytes += send->parts[i].count;
+    if (bytes == 0 || bytes > RELAY_JOIN_BYTES || bytes > buffer_space(head)) return;
+    for (uint32_t i = 1; i < send->part_count; i++) {
+        if (send->parts[i].count) memcpy(head->data + head->end, send->parts[i].data, send->parts[i].count);
+        head->end += (uint32_t)send->parts[i].count;
+    }
+    send->parts[0] = buffer_view(head);
+    send->part_count = 1;
 }
 
 bool relay_finish(struct relay *relay, struct loop_send *send)
@@ -158,3 +179,4 @@ bool relay_finish(struct relay *relay, struct loop_send *send)
 
 #undef RELAY_TAIL_PARTS
 #undef RELAY_SMALL_PIECE_BYTES
+#undef RELAY_JOIN_BYTES

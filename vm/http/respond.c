@@ -2,7 +2,8 @@
  *
  * vm/http/respond.c: answers that come from here: a verdict's, a refusal's, an interim one.
  *
- * In:   an exchange whose connection has no write outstanding. Out: writes; head and the first slice of the body in one.
+ * In:   an exchange whose connection has no write outstanding. Out: writes; head and the first slice of the
+ *       body in one.
  * Invariant: Content-Length is written for every answer that may have a body, and only there.
  */
 #include "vm/http/server_internal.h"
@@ -25,8 +26,10 @@ void respond_put_status(struct head_writer *writer, uint16_t status, cy_bytes re
 
 void respond_put_connection(struct head_writer *writer, const struct http_exchange *exchange)
 {
-    if (!exchange->keep_alive) head_put(writer, CY_BYTES("Connection: close\r\n"));
-    else if (exchange->request.minor_version == 0) head_put(writer, CY_BYTES("Connection: keep-alive\r\n"));
+    if (!exchange->keep_alive)
+        head_put(writer, CY_BYTES("Connection: close\r\n"));
+    else if (exchange->request.minor_version == 0)
+        head_put(writer, CY_BYTES("Connection: keep-alive\r\n"));
 }
 
 static void respond_put_length(struct head_writer *writer, uint16_t status, size_t body_bytes)
@@ -38,7 +41,8 @@ static void respond_put_length(struct head_writer *writer, uint16_t status, size
 }
 
 /* The head goes first; the hold takes it. */
-static void respond_begin_write(struct http_exchange *exchange, struct buffer *owned_head, enum exchange_write write)
+static void respond_begin_write(struct http_exchange *exchange, struct buffer *owned_head,
+                                enum exchange_write write)
 {
     struct http_connection *connection = exchange->connection;
     struct loop_send *send = &connection->write.send;
@@ -49,7 +53,7 @@ static void respond_begin_write(struct http_exchange *exchange, struct buffer *o
     exchange->write = (uint8_t)write;
 }
 
-/* -- verdicts ---------------------------------------------------------------------------------------------------------------- */
+/* -- verdicts -------------------------------------------------------------------------------------------- */
 
 static struct buffer *respond_write_head(struct http_exchange *exchange)
 {
@@ -112,7 +116,7 @@ void respond_continue(struct http_exchange *exchange)
     connection_write(exchange->connection);
 }
 
-/* -- short texts -------------------------------------------------------------------------------------------------------------- */
+/* -- short texts ----------------------------------------------------------------------------------------- */
 
 bool respond_text(struct http_exchange *exchange, uint16_t status, const char *text)
 {
@@ -139,16 +143,17 @@ bool respond_text(struct http_exchange *exchange, uint16_t status, const char *t
     struct buffer *head = head_close(&writer);
     if (!head) return false;
     exchange->status = status;
-    exchange->body_offset = SIZE_MAX - LIMIT_HTTP_WRITE_SLICE_BYTES; /* a verdict's body is not sent behind this */
+    exchange->body_offset =
+        SIZE_MAX - LIMIT_HTTP_WRITE_SLICE_BYTES; /* a verdict's body is not sent behind this */
     respond_begin_write(exchange, head, EXCHANGE_WRITE_RESPOND);
     connection_write(exchange->connection);
     return true;
 }
 
-/* -- interim answers ------------------------------------------------------------------------------------------------------- */
+/* -- interim answers ------------------------------------------------------------------------------------- */
 
-bool respond_interim(struct http_exchange *exchange, uint16_t status, cy_bytes reason, const struct http_field *fields,
-                     uint32_t field_count)
+bool respond_interim(struct http_exchange *exchange, uint16_t status, cy_bytes reason,
+                     const struct http_field *fields, uint32_t field_count)
 {
     struct head_writer writer;
     size_t bytes_max = RESPOND_FIXED_BYTES + reason.count;

@@ -3,8 +3,8 @@
  * vm/http/server.c: listeners, lists and counters of an HTTP server; its begin and its end.
  *
  * In:   descriptors that listen, streams from tests. Out: connections (server_connection.c).
- * End:  http_server_free cuts everything off at once, but the loop still holds operations: memory goes with the last
- *       completion, one turn of the loop later.
+ * End:  http_server_free cuts everything off at once, but the loop still holds operations: memory goes with
+ *       the last completion, one turn of the loop later.
  */
 #include "vm/http/server_internal.h"
 
@@ -41,7 +41,7 @@ cy_err http_server_new(const struct http_server_options *options, struct http_se
     return CY_OK;
 }
 
-/* -- small services for the other files --------------------------------------------------------------------------------- */
+/* -- small services for the other files ------------------------------------------------------------------ */
 
 struct buffer_pool *server_buffers(struct http_server *server) { return loop_buffers(server->options.loop); }
 struct log *server_log(struct http_server *server) { return server->options.log; }
@@ -55,9 +55,10 @@ cy_bytes server_date(struct http_server *server)
         time_t seconds = (time_t)now;
         struct tm tm;
         if (!gmtime_r(&seconds, &tm)) memset(&tm, 0, sizeof tm);
-        snprintf(server->date, sizeof server->date, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * tm.tm_wday,
-                 (unsigned)tm.tm_mday % 100u, months + 3 * tm.tm_mon, (unsigned)(tm.tm_year + 1900) % 10000u,
-                 (unsigned)tm.tm_hour % 100u, (unsigned)tm.tm_min % 100u, (unsigned)tm.tm_sec % 100u);
+        snprintf(server->date, sizeof server->date, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
+                 days + 3 * tm.tm_wday, (unsigned)tm.tm_mday % 100u, months + 3 * tm.tm_mon,
+                 (unsigned)(tm.tm_year + 1900) % 10000u, (unsigned)tm.tm_hour % 100u,
+                 (unsigned)tm.tm_min % 100u, (unsigned)tm.tm_sec % 100u);
         server->date_second = now;
     }
     return cy_bytes_of(server->date, SERVER_DATE_BYTES);
@@ -68,7 +69,7 @@ void http_server_read_counters(const struct http_server *server, struct http_ser
     *counters_out = server->counters;
 }
 
-/* -- listening -------------------------------------------------------------------------------------------------------------- */
+/* -- listening ------------------------------------------------------------------------------------------- */
 
 static void server_on_accept(struct loop_op *op)
 {
@@ -124,7 +125,7 @@ cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream
     return server->counters.connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
 }
 
-/* -- the end ---------------------------------------------------------------------------------------------------------------- */
+/* -- the end --------------------------------------------------------------------------------------------- */
 
 static void server_close_listeners(struct http_server *server)
 {
@@ -205,7 +206,8 @@ void http_server_drain(struct http_server *server, void (*drained)(void *context
     server_close_listeners(server);
     for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
-        if (connection->stream && !connection->exchange && !connection->lingering) connection_close(connection);
+        if (connection->stream && !connection->exchange && !connection->lingering)
+            connection_close(connection);
     }
     server_check_drained(server);
 }

@@ -2,13 +2,14 @@
  *
  * vm/http/server.h: listeners whose requests become exchanges; an exchange is answered with a verdict.
  *
- *   head complete ─► on_request(exchange) ─► ... the handler thinks, as long as it likes ... ─► http_exchange_answer(verdict)
- *        │                                                                                              │
- *        └ head bad: answered here (400, 414, 431, 501, 505) and closed                                 C moves the bytes
+ *   head complete ─► on_request(exchange) ─► ... the handler thinks as long as it likes ... ─► answer(verdict)
+ *        │                                                                                           │
+ *        └ head bad: answered here (400, 414, 431, 501, 505) and closed               C moves the bytes
  *
- * Invariant: every on_request is followed by exactly one http_exchange_answer or http_exchange_fail, unless on_gone told the
- *       handler first that the client went away; after that the exchange must not be touched.
- * Not here: choosing (policy), TLS (a stream), workers.
+ * Invariant: every on_request is followed by exactly one http_exchange_answer or http_exchange_fail, unless
+ *            on_gone told the handler first that the client went away; after that the exchange must not be
+ *            touched.
+ * Not here:  choosing (policy), TLS (a stream), workers.
  */
 #ifndef CY_HTTP_SERVER_H
 #define CY_HTTP_SERVER_H
@@ -38,17 +39,19 @@ struct http_server_options {
     uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
 };
 
-CY_NODISCARD cy_err http_server_new(const struct http_server_options *options, struct http_server **server_out);
+CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
+                                    struct http_server **server_out);
 /* Accepts on a listening descriptor. */
 CY_NODISCARD cy_err http_server_listen(struct http_server *server, int owned_descriptor);
 /* One connection from elsewhere: tests run a whole request over a loopback stream. */
-CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream, const struct address *peer);
-/* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection: close), then
- * calls `drained` from the loop. */
+CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream,
+                                      const struct address *peer);
+/* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection:
+ * close), then calls `drained` from the loop. */
 void http_server_drain(struct http_server *server, void (*drained)(void *context));
-/* Cuts everything off. on_gone is called for exchanges that wait for an answer. Operations of the loop are still on their
- * way: memory goes when the loop has delivered their cancellations, which the next turn does (loop_wake before it, lest it
- * waits for events when there was nothing to cancel). */
+/* Cuts everything off. on_gone is called for exchanges that wait for an answer. Operations of the loop are
+ * still on their way: memory goes when the loop has delivered their cancellations, which the next turn does
+ * (loop_wake before it, lest it waits for events when there was nothing to cancel). */
 void http_server_free(struct http_server **server);
 
 const struct http_request *http_exchange_request(const struct http_exchange *exchange);
@@ -61,7 +64,8 @@ void http_exchange_set_context(struct http_exchange *exchange, void *handler_con
 void *http_exchange_context(const struct http_exchange *exchange);
 
 struct http_server_counters {
-    uint64_t connections, requests, responses_by_class[6], bytes_in, bytes_out, client_aborts, upstream_failures;
+    uint64_t connections, requests, responses_by_class[6], bytes_in, bytes_out, client_aborts,
+        upstream_failures;
     uint32_t connections_open, exchanges_open;
 };
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out);

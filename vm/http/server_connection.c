@@ -3,7 +3,8 @@
  * vm/http/server_connection.c: one client's connection: its bytes, its timer, its end.
  *
  * In:   a stream. Out: exchanges, one after the other; states are drawn in server_internal.h.
- * Invariant: after connection_close `stream` is NULL, and the struct lives until its read and write have completed.
+ * Invariant: after connection_close `stream` is NULL, and the struct lives until its read and write have
+ *            completed.
  * Not here:  what a request means (exchange.c).
  */
 #include "vm/http/server_internal.h"
@@ -11,7 +12,7 @@
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
 
-/* -- memory ---------------------------------------------------------------------------------------------------------------- */
+/* -- memory ---------------------------------------------------------------------------------------------- */
 
 static void connection_link(struct http_server *server, struct http_connection *connection)
 {
@@ -22,8 +23,10 @@ static void connection_link(struct http_server *server, struct http_connection *
 
 static void connection_unlink(struct http_server *server, struct http_connection *connection)
 {
-    if (connection->previous) connection->previous->next = connection->next;
-    else server->connections = connection->next;
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        server->connections = connection->next;
     if (connection->next) connection->next->previous = connection->previous;
 }
 
@@ -38,7 +41,7 @@ static void connection_recycle(struct http_connection *connection)
     server_release(server);
 }
 
-/* -- the end --------------------------------------------------------------------------------------------------------------- */
+/* -- the end --------------------------------------------------------------------------------------------- */
 
 void connection_close(struct http_connection *connection)
 {
@@ -59,8 +62,8 @@ void connection_abort(struct http_connection *connection)
     connection_close(connection);
 }
 
-/* Closing with bytes unread makes the system send RST, which can destroy an answer on its way (RFC 9112 section 9.6). So
- * we finish sending, then read on for a bounded time. */
+/* Closing with bytes unread makes the system send RST, which can destroy an answer on its way (RFC 9112
+ * section 9.6). So we finish sending, then read on for a bounded time. */
 void connection_finish(struct http_connection *connection, bool client_is_sending)
 {
     if (connection->exchange) {
@@ -78,7 +81,7 @@ void connection_finish(struct http_connection *connection, bool client_is_sendin
     connection_want_read(connection);
 }
 
-/* -- reading --------------------------------------------------------------------------------------------------------------- */
+/* -- reading --------------------------------------------------------------------------------------------- */
 
 static void connection_read(struct http_connection *connection)
 {
@@ -94,7 +97,8 @@ void connection_want_read(struct http_connection *connection)
 
 void connection_drop_empty_input(struct http_connection *connection)
 {
-    if (connection->input && connection->input->begin == connection->input->end) buffer_unref(&connection->input);
+    if (connection->input && connection->input->begin == connection->input->end)
+        buffer_unref(&connection->input);
 }
 
 /* Bytes of a head are here. */
@@ -112,12 +116,16 @@ static void connection_parse(struct http_connection *connection)
     switch (h1_parse_head(&exchange->head, buffer_view(connection->input))) {
     case H1_PARSE_MORE:
         if (connection->timer_kind != CONNECTION_TIMER_HEAD)
-            connection_set_timer(connection, CONNECTION_TIMER_HEAD, connection->server->options.header_timeout_ms);
-        if (connection->peer_finished) connection_close(connection);
-        else connection_read(connection);
+            connection_set_timer(connection, CONNECTION_TIMER_HEAD,
+                                 connection->server->options.header_timeout_ms);
+        if (connection->peer_finished)
+            connection_close(connection);
+        else
+            connection_read(connection);
         return;
     case H1_PARSE_FAULT:
-        exchange_refuse(exchange, h1_fault_status(exchange->head.fault), h1_fault_text(exchange->head.fault), false);
+        exchange_refuse(exchange, h1_fault_status(exchange->head.fault), h1_fault_text(exchange->head.fault),
+                        false);
         return;
     case H1_PARSE_DONE: break;
     }
@@ -136,8 +144,10 @@ static void connection_on_data(struct http_connection *connection, struct buffer
     if (connection->lingering) {
         buffer_unref(&owned_buffer);
         connection->lingered_bytes += count;
-        if (connection->lingered_bytes > LIMIT_HTTP_LINGER_BYTES) connection_close(connection);
-        else connection_read(connection);
+        if (connection->lingered_bytes > LIMIT_HTTP_LINGER_BYTES)
+            connection_close(connection);
+        else
+            connection_read(connection);
         return;
     }
     if (cy_failed(input_append(&connection->input, owned_buffer, server_buffers(server)))) {
@@ -147,8 +157,10 @@ static void connection_on_data(struct http_connection *connection, struct buffer
             connection_close(connection);
         return;
     }
-    if (!connection->exchange || connection->exchange->phase == EXCHANGE_HEAD) connection_parse(connection);
-    else exchange_on_input(connection->exchange);
+    if (!connection->exchange || connection->exchange->phase == EXCHANGE_HEAD)
+        connection_parse(connection);
+    else
+        exchange_on_input(connection->exchange);
 }
 
 /* FIN. After a complete request the client may still want its answer; inside one it has given up. */
@@ -161,7 +173,8 @@ static void connection_on_end(struct http_connection *connection)
         return;
     }
     bool wants_body = exchange->phase == EXCHANGE_THINKING || exchange->proxy.active;
-    if (exchange->phase == EXCHANGE_DRAINING) connection_close(connection);
+    if (exchange->phase == EXCHANGE_DRAINING)
+        connection_close(connection);
     else if (wants_body && !exchange->request_body.body.ended && !exchange->proxy.request_stopped)
         exchange_client_gone(exchange, CY_ERR(HTTP_EARLY_END));
 }
@@ -182,11 +195,13 @@ static void connection_on_read(struct stream_read *read)
             connection_close(connection);
         return;
     }
-    if (read->buffer) connection_on_data(connection, read->buffer);
-    else connection_on_end(connection);
+    if (read->buffer)
+        connection_on_data(connection, read->buffer);
+    else
+        connection_on_end(connection);
 }
 
-/* -- writing --------------------------------------------------------------------------------------------------------------- */
+/* -- writing --------------------------------------------------------------------------------------------- */
 
 static void connection_on_written(struct stream_write *write)
 {
@@ -199,8 +214,10 @@ static void connection_on_written(struct stream_write *write)
         return;
     }
     CHECK(connection->exchange);
-    if (cy_failed(write->err)) exchange_client_gone(connection->exchange, write->err);
-    else exchange_on_written(connection->exchange, write->send.sent_bytes);
+    if (cy_failed(write->err))
+        exchange_client_gone(connection->exchange, write->err);
+    else
+        exchange_on_written(connection->exchange, write->send.sent_bytes);
 }
 
 void connection_write(struct http_connection *connection)
@@ -208,11 +225,12 @@ void connection_write(struct http_connection *connection)
     CHECK(!connection->writing);
     DCHECK(connection->write.send.part_count > 0);
     connection->writing = true;
-    connection_set_timer(connection, CONNECTION_TIMER_WRITE, connection->server->options.body_idle_timeout_ms);
+    connection_set_timer(connection, CONNECTION_TIMER_WRITE,
+                         connection->server->options.body_idle_timeout_ms);
     stream_write_start(connection->stream, &connection->write);
 }
 
-/* -- timer ----------------------------------------------------------------------------------------------------------------- */
+/* -- timer ----------------------------------------------------------------------------------------------- */
 
 static void connection_on_timer(struct timer *timer)
 {
@@ -223,9 +241,7 @@ static void connection_on_timer(struct timer *timer)
     case CONNECTION_TIMER_NONE: return;
     case CONNECTION_TIMER_IDLE:
     case CONNECTION_TIMER_LINGER: connection_close(connection); return;
-    default:
-        CHECK(connection->exchange);
-        exchange_on_timeout(connection->exchange, kind);
+    default: CHECK(connection->exchange); exchange_on_timeout(connection->exchange, kind);
     }
 }
 
@@ -235,7 +251,7 @@ void connection_set_timer(struct http_connection *connection, enum connection_ti
     loop_timer_set(connection->server->options.loop, &connection->timer, after_ms);
 }
 
-/* -- the beginning, and the next request ------------------------------------------------------------------------------------- */
+/* -- the beginning, and the next request ----------------------------------------------------------------- */
 
 void connection_start(struct http_server *server, struct stream *owned_stream, const struct address *peer)
 {
@@ -289,7 +305,8 @@ cy_bytes connection_peer_text(struct http_connection *connection)
         address_format(&connection->peer, false, &text);
         cy_bytes view = builder_view(&text);
         if (view.count > 2 && view.data[0] == '[') view = cy_bytes_slice(view, 1, view.count - 1);
-        if (text.failed || view.count == 0 || view.count >= sizeof connection->peer_text) view = CY_BYTES("unknown");
+        if (text.failed || view.count == 0 || view.count >= sizeof connection->peer_text)
+            view = CY_BYTES("unknown");
         memcpy(connection->peer_text, view.data, view.count);
         connection->peer_text_bytes = (uint8_t)view.count;
         builder_fini(&text);

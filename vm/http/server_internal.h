@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/server_internal.h: a client's connection, the exchange on it, and a proxied exchange's state. For vm/http only.
+ * vm/http/server_internal.h: a client's connection, the exchange on it, and a proxied exchange's state. For
+ * vm/http only.
  *
  *   connection (server_connection.c)       exchange (exchange.c)                 carried out by
  *     IDLE ──first byte──────────────────►   HEAD ──complete──► THINKING           respond.c
@@ -10,8 +11,8 @@
  *                                              └──close──► LINGERING or closed
  *
  * Invariants:
- *   - One exchange per connection at a time. Bytes of later requests wait in connection->input, and while any wait the
- *     connection is not read: a client can make us hold one buffer, not more.
+ *   - One exchange per connection at a time. Bytes of later requests wait in connection->input, and while any
+ *     wait the connection is not read: a client can make us hold one buffer, not more.
  *   - While nothing waits a read is outstanding, so that a client that goes away is seen at once.
  *   - An exchange's memory stays until no write that points into it is outstanding.
  */
@@ -23,7 +24,7 @@
 #include "vm/http/head_write.h"
 #include "vm/http/server.h"
 
-/* -- a proxied exchange: proxy.c ------------------------------------------------------------------------------------------ */
+/* -- a proxied exchange: proxy.c ------------------------------------------------------------------------- */
 struct http_proxy {
     struct http_connector *connector;       /* while a connection is made */
     struct upstream_connection *connection; /* from then until the response is complete */
@@ -39,12 +40,17 @@ struct http_proxy {
     bool stream_ended;    /* the server will send no more */
     bool retried;
     uint64_t sent_bytes; /* of the request, on this connection */
-    cy_err stream_err; /* with stream_ended: why */
+    cy_err stream_err;   /* with stream_ended: why */
 };
 
 enum exchange_phase { EXCHANGE_HEAD, EXCHANGE_THINKING, EXCHANGE_ANSWERING, EXCHANGE_DRAINING };
 /* What the connection's outstanding write is. */
-enum exchange_write { EXCHANGE_WRITE_NONE, EXCHANGE_WRITE_INTERIM, EXCHANGE_WRITE_RESPOND, EXCHANGE_WRITE_PROXY };
+enum exchange_write {
+    EXCHANGE_WRITE_NONE,
+    EXCHANGE_WRITE_INTERIM,
+    EXCHANGE_WRITE_RESPOND,
+    EXCHANGE_WRITE_PROXY
+};
 
 #define EXCHANGE_SPACE_BYTES 1024
 
@@ -58,8 +64,8 @@ struct http_exchange {
     struct h1_head head;
     struct relay request_body;
     uint64_t drained_bytes;
-    size_t body_offset; /* of a RESPOND body: what has been written */
-    uint16_t status;    /* of the final answer; 0: none begun */
+    size_t body_offset;      /* of a RESPOND body: what has been written */
+    uint16_t status;         /* of the final answer; 0: none begun */
     uint16_t pending_status; /* answered once the interim write is done */
     const char *pending_text;
     uint8_t phase;
@@ -188,7 +194,8 @@ bool proxy_pump_request(struct http_exchange *exchange);
 void proxy_cancel(struct http_exchange *exchange);
 /* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. */
 void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cause, cy_err err);
-/* True when the connection was a reused one that died before answering and the request goes out again on a new one. */
+/* True when the connection was a reused one that died before answering and the request goes out again on a
+ * new one. */
 bool proxy_retry(struct http_exchange *exchange);
 
 /* -- proxy_head.c -- */

@@ -6,7 +6,8 @@
 
 cy_bytes status_reason(uint16_t status)
 {
-#define STATUS(code, text) case code: return CY_BYTES(text)
+#define STATUS(code, text) \
+    case code: return CY_BYTES(text)
     switch (status) {
         STATUS(100, "Continue");
         STATUS(102, "Processing");

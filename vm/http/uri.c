@@ -3,7 +3,8 @@
  * vm/http/uri.c: normal forms of paths and hosts (RFC 3986 section 6.2.2).
  *
  * In, Out, Invariant: uri.h.
- * Order: escapes first, dot segments second, so that %2e%2e is a dot segment for us as it is for the server behind us.
+ * Order: escapes first, dot segments second, so that %2e%2e is a dot segment for us as it is for the server
+ *        behind us.
  */
 #include "vm/http/uri.h"
 
@@ -13,8 +14,8 @@
 /* Bytes of RFC 3986 "unreserved". */
 static bool uri_is_unreserved(uint8_t byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '-' ||
-           byte == '.' || byte == '_' || byte == '~';
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '-' || byte == '.' || byte == '_' || byte == '~';
 }
 
 static int uri_hex_digit(uint8_t byte)
@@ -24,7 +25,8 @@ static int uri_hex_digit(uint8_t byte)
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* True when nothing in the path can need a change: no '%', no backslash, no segment that begins with a dot. */
+/* True when nothing in the path can need a change: no '%', no backslash, no segment that begins with a dot.
+ * */
 static bool uri_is_plain_path(cy_bytes path)
 {
     uint8_t before = 0;
@@ -144,7 +146,8 @@ uint8_t uri_normalise_host(cy_bytes authority, uint8_t *space, struct uri_host *
     if (host.count > LIMIT_NAME_BYTES) return H1_FAULT_HOST;
     if (change) {
         for (size_t i = 0; i < host.count; i++)
-            space[i] = host.data[i] >= 'A' && host.data[i] <= 'Z' ? (uint8_t)(host.data[i] | 0x20) : host.data[i];
+            space[i] =
+                host.data[i] >= 'A' && host.data[i] <= 'Z' ? (uint8_t)(host.data[i] | 0x20) : host.data[i];
         host.data = space;
     }
     host_out->host = host;
@@ -156,7 +159,8 @@ bool uri_split_absolute(cy_bytes target, bool *secure_out, cy_bytes *authority_o
     if (target.count >= 7 && cy_bytes_equal_nocase(cy_bytes_slice(target, 0, 7), CY_BYTES("http://"))) {
         *secure_out = false;
         *rest_out = cy_bytes_skip(target, 7);
-    } else if (target.count >= 8 && cy_bytes_equal_nocase(cy_bytes_slice(target, 0, 8), CY_BYTES("https://"))) {
+    } else if (target.count >= 8 &&
+               cy_bytes_equal_nocase(cy_bytes_slice(target, 0, 8), CY_BYTES("https://"))) {
         *secure_out = true;
         *rest_out = cy_bytes_skip(target, 8);
     } else {

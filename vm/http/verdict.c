@@ -2,8 +2,8 @@
  *
  * vm/http/verdict.c: builds and counts verdicts.
  *
- * Invariant: a verdict that exists can be carried out: names are tokens, values hold no control bytes, and nothing in it
- *       speaks about framing or the connection.
+ * Invariant: a verdict that exists can be carried out: names are tokens, values hold no control bytes, and
+ *       nothing in it speaks about framing or the connection.
  */
 #include "vm/http/verdict.h"
 
@@ -24,11 +24,13 @@ static cy_err verdict_blame(cy_bytes part, cy_bytes *fault_out)
 static cy_err verdict_check_name(cy_bytes name, cy_bytes *fault_out)
 {
     const unsigned refused = HTTP_FIELD_FLAG_FORBIDDEN | HTTP_FIELD_FLAG_FRAMING | HTTP_FIELD_FLAG_HOP;
-    if (!field_is_token(name) || (field_flags(field_identify(name)) & refused)) return verdict_blame(name, fault_out);
+    if (!field_is_token(name) || (field_flags(field_identify(name)) & refused))
+        return verdict_blame(name, fault_out);
     return CY_OK;
 }
 
-static cy_err verdict_check_fields(const struct http_verdict_field *fields, uint32_t count, cy_bytes *fault_out)
+static cy_err verdict_check_fields(const struct http_verdict_field *fields, uint32_t count,
+                                   cy_bytes *fault_out)
 {
     if (count > LIMIT_HTTP_VERDICT_FIELDS) return CY_ERR_DETAIL(TOO_MANY, LIMIT_HTTP_VERDICT_FIELDS);
     for (uint32_t i = 0; i < count; i++) {
@@ -57,7 +59,8 @@ static bool verdict_copy(struct http_verdict *verdict, cy_bytes bytes, cy_bytes 
     return copy_out->data != NULL;
 }
 
-static bool verdict_copy_fields(struct http_verdict *verdict, const struct http_verdict_field *fields, uint32_t count)
+static bool verdict_copy_fields(struct http_verdict *verdict, const struct http_verdict_field *fields,
+                                uint32_t count)
 {
     if (count == 0) return true;
     verdict->fields = arena_alloc(&verdict->arena, count * sizeof *fields);
@@ -70,13 +73,14 @@ static bool verdict_copy_fields(struct http_verdict *verdict, const struct http_
     return true;
 }
 
-cy_err http_verdict_respond(uint16_t status, cy_bytes body, const struct http_verdict_field *fields, uint32_t field_count,
-                            struct http_verdict **verdict_out, cy_bytes *fault_out)
+cy_err http_verdict_respond(uint16_t status, cy_bytes body, const struct http_verdict_field *fields,
+                            uint32_t field_count, struct http_verdict **verdict_out, cy_bytes *fault_out)
 {
     if (fault_out) *fault_out = CY_BYTES_NONE;
     if (status < 200 || status > 599) return CY_ERR_DETAIL(VALUE, status);
     if (body.count && (status == 204 || status == 304)) return verdict_blame(body, fault_out);
-    if (body.count > LIMIT_HTTP_RESPOND_BODY_BYTES) return CY_ERR_DETAIL(TOO_LARGE, LIMIT_HTTP_RESPOND_BODY_BYTES);
+    if (body.count > LIMIT_HTTP_RESPOND_BODY_BYTES)
+        return CY_ERR_DETAIL(TOO_LARGE, LIMIT_HTTP_RESPOND_BODY_BYTES);
     CY_TRY(verdict_check_fields(fields, field_count, fault_out));
     struct http_verdict *verdict = verdict_new(HTTP_VERDICT_RESPOND);
     if (!verdict) return CY_ERR(NO_MEMORY);
@@ -109,8 +113,8 @@ static bool verdict_is_host(cy_bytes host)
 }
 
 cy_err http_verdict_proxy(struct upstream *upstream, const struct http_verdict_field *set, uint32_t set_count,
-                          const cy_bytes *remove, uint32_t remove_count, cy_bytes host, struct http_verdict **verdict_out,
-                          cy_bytes *fault_out)
+                          const cy_bytes *remove, uint32_t remove_count, cy_bytes host,
+                          struct http_verdict **verdict_out, cy_bytes *fault_out)
 {
     CHECK(upstream != NULL);
     if (fault_out) *fault_out = CY_BYTES_NONE;

@@ -25,26 +25,29 @@ struct http_verdict {
     /* RESPOND */
     uint16_t status; /* 200..599 */
     cy_bytes body;
-    /* RESPOND: fields of the response. PROXY: fields set on the request (replacing those of the same name). */
+    /* RESPOND: fields of the response. PROXY: fields set on the request (replacing those of the same name).
+     * */
     uint32_t field_count;
     struct http_verdict_field *fields;
     /* PROXY */
     struct upstream *upstream; /* holds a reference */
     uint32_t remove_count;
-    cy_bytes *remove; /* names of request fields that are not forwarded */
-    cy_bytes host;    /* replaces Host when count > 0 */
+    cy_bytes *remove;   /* names of request fields that are not forwarded */
+    cy_bytes host;      /* replaces Host when count > 0 */
     struct arena arena; /* everything above, copied */
 };
 
-/* Copies all they are given. VALUE when the status is outside 200..599, a field name is no token, a value has control bytes,
- * a framing or connection field is named (Content-Length, Transfer-Encoding, Connection, ...), or a body stands beside 204
- * or 304. `fault_out` (may be NULL) borrows the part that is wrong from the arguments. TOO_LARGE for the body. */
-CY_NODISCARD cy_err http_verdict_respond(uint16_t status, cy_bytes body, const struct http_verdict_field *fields,
-                                         uint32_t field_count, struct http_verdict **verdict_out, cy_bytes *fault_out);
+/* Copies all they are given. VALUE when the status is outside 200..599, a field name is no token, a value has
+ * control bytes, a framing or connection field is named (Content-Length, Transfer-Encoding, Connection, ...),
+ * or a body stands beside 204 or 304. `fault_out` (may be NULL) borrows the part that is wrong from the
+ * arguments. TOO_LARGE for the body. */
+CY_NODISCARD cy_err http_verdict_respond(uint16_t status, cy_bytes body,
+                                         const struct http_verdict_field *fields, uint32_t field_count,
+                                         struct http_verdict **verdict_out, cy_bytes *fault_out);
 /* Takes a reference to the upstream. */
-CY_NODISCARD cy_err http_verdict_proxy(struct upstream *upstream, const struct http_verdict_field *set, uint32_t set_count,
-                                       const cy_bytes *remove, uint32_t remove_count, cy_bytes host,
-                                       struct http_verdict **verdict_out, cy_bytes *fault_out);
+CY_NODISCARD cy_err http_verdict_proxy(struct upstream *upstream, const struct http_verdict_field *set,
+                                       uint32_t set_count, const cy_bytes *remove, uint32_t remove_count,
+                                       cy_bytes host, struct http_verdict **verdict_out, cy_bytes *fault_out);
 struct http_verdict *http_verdict_ref(struct http_verdict *verdict);
 void http_verdict_unref(struct http_verdict **verdict);
 

@@ -2,7 +2,8 @@
  *
  * vm/native/generation.c: see generation.h.
  *
- * Invariant: generation_parse accepts exactly what generation_load wrote; every length is compared with the bytes left.
+ * Invariant: generation_parse accepts exactly what generation_load wrote; every length is compared with the bytes
+ *            left.
  */
 #include "vm/native/generation.h"
 
@@ -18,7 +19,8 @@ static void generation_put(struct builder *out, cy_bytes bytes)
     builder_bytes(out, bytes);
 }
 
-static cy_err generation_put_file(struct builder *out, const char *path, size_t bytes_max, struct builder *message)
+static cy_err generation_put_file(struct builder *out, const char *path, size_t bytes_max,
+                                  struct builder *message)
 {
     struct builder content;
     builder_init(&content);

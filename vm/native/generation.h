@@ -2,9 +2,10 @@
  *
  * vm/native/generation.h: the bytes of one generation: program, configuration files.
  *
- * In:   a plan (where they come from). Out: one block of bytes that a sealed memfd carries to the workers, and its parts.
- * Layout: "CYGN", u32 version 1, u32 program bytes, program, u32 file count, per file: u32+name, u32+path, u32+content.
- *         Little-endian. Read with the same care as any file: a worker trusts the master, but checks.
+ * In:   a plan (where they come from). Out: one block of bytes that a sealed memfd carries to the workers, and its
+ *       parts.
+ * Layout: "CYGN", u32 version 1, u32 program bytes, program, u32 file count, per file: u32+name, u32+path,
+ *         u32+content. Little-endian. Read with the same care as any file: a worker trusts the master, but checks.
  */
 #ifndef CY_NATIVE_GENERATION_H
 #define CY_NATIVE_GENERATION_H
@@ -38,7 +39,8 @@ struct generation {
 };
 
 /* Reads program and files anew. `message` gets the text for people when one cannot be read. */
-CY_NODISCARD cy_err generation_load(const struct generation_plan *plan, struct builder *bytes_out, struct builder *message);
+CY_NODISCARD cy_err generation_load(const struct generation_plan *plan, struct builder *bytes_out,
+                                    struct builder *message);
 CY_NODISCARD cy_err generation_parse(cy_bytes bytes, struct generation *generation_out);
 void generation_plan_fini(struct generation_plan *plan);
 

@@ -9,7 +9,8 @@
 #include "vm/native/native_bodies.h"
 
 const native_body native_table_full[NATIVE_NUMBER_END] = {
-#define NATIVE(group, name, number, english, korean, signature, capability, flags, meaning) [number] = native_##name,
+#define NATIVE(group, name, number, english, korean, signature, capability, flags, meaning) \
+    [number] = native_##name,
 #include "vm/code/native.def"
 #undef NATIVE
 };

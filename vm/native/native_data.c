@@ -19,23 +19,35 @@ static enum native_outcome native_data_failed(struct native_call *call, cy_err e
 
 /* -- list ------------------------------------------------------------------------------------------------ */
 
-static int64_t native_data_find(struct native_call *call)
+/* The index of the first item that equals args[1], or -1. NO_MEMORY when they could not be compared. */
+static cy_err native_data_find(struct native_call *call, int64_t *index_out)
 {
     cy_value items = call->args[0];
     size_t count = list_count(items);
     native_charge(call, count / 16);
-    for (size_t i = 0; i < count; i++)
-        if (value_equal(call->vm, list_get(items, i), call->args[1])) return (int64_t)i;
-    return -1;
+    for (size_t i = 0; i < count; i++) {
+        bool equal;
+        CY_TRY(value_compare(call->vm, list_get(items, i), call->args[1], &equal));
+        *index_out = (int64_t)i;
+        if (equal) return CY_OK;
+    }
+    *index_out = -1;
+    return CY_OK;
 }
 
 enum native_outcome native_list_contains(struct native_call *call)
 {
-    return native_return(call, value_bool(native_data_find(call) >= 0));
+    int64_t index;
+    cy_err err = native_data_find(call, &index);
+    if (cy_failed(err)) return native_data_failed(call, err, "list.contains");
+    return native_return(call, value_bool(index >= 0));
 }
 enum native_outcome native_list_index(struct native_call *call)
 {
-    return native_return(call, value_int(native_data_find(call)));
+    int64_t index;
+    cy_err err = native_data_find(call, &index);
+    if (cy_failed(err)) return native_data_failed(call, err, "list.find");
+    return native_return(call, value_int(index));
 }
 
 /* A list of borrowed values, each referenced. */

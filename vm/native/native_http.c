@@ -31,7 +31,8 @@ static bool native_http_upstream_field(struct vm *vm, void *payload, cy_bytes na
 }
 
 const struct opaque_type native_http_verdict_type = {"verdict", native_http_verdict_free, NULL};
-const struct opaque_type native_http_upstream_type = {"upstream", native_http_upstream_free, native_http_upstream_field};
+const struct opaque_type native_http_upstream_type = {"upstream", native_http_upstream_free,
+                                                      native_http_upstream_field};
 
 /* -- request ----------------------------------------------------------------------------------------------------- */
 static cy_err native_http_client_text(struct vm *vm, const struct http_request *request, cy_value *owned_out)
@@ -44,7 +45,8 @@ static cy_err native_http_client_text(struct vm *vm, const struct http_request *
     return err;
 }
 
-static bool native_http_request_field(struct vm *vm, void *object, cy_bytes name, cy_value *owned_out, cy_err *err_out)
+static bool native_http_request_field(struct vm *vm, void *object, cy_bytes name, cy_value *owned_out,
+                                      cy_err *err_out)
 {
     const struct http_request *request = http_exchange_request(object);
     const struct {
@@ -106,7 +108,8 @@ static enum native_outcome native_http_read_fields(struct native_call *call, con
     uint32_t count = 0;
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
         if (count == LIMIT_HTTP_FIELDS) {
-            return native_fail(call, CY_ERR(LIMIT), "%s: at most HTTP_FIELDS = %d fields", what, LIMIT_HTTP_FIELDS);
+            return native_fail(call, CY_ERR(LIMIT), "%s: at most HTTP_FIELDS = %d fields", what,
+                               LIMIT_HTTP_FIELDS);
         }
         if (key.tag != TAG_STR || value.tag != TAG_STR) {
             return native_fail(call, CY_ERR(TYPE), "%s: field names and values must be str, not %s: %s", what,
@@ -118,16 +121,17 @@ static enum native_outcome native_http_read_fields(struct native_call *call, con
     return NATIVE_DONE;
 }
 
-static enum native_outcome native_http_finish(struct native_call *call, const char *what, cy_err err, cy_bytes fault,
-                                              struct http_verdict *verdict)
+static enum native_outcome native_http_finish(struct native_call *call, const char *what, cy_err err,
+                                              cy_bytes fault, struct http_verdict *verdict)
 {
     cy_value result;
     if (cy_failed(err)) {
         if (cy_is(err, CY_ERR_TOO_LARGE)) {
-            return native_fail(call, err, "%s: the body is longer than HTTP_RESPOND_BODY_BYTES = %d bytes", what,
-                               LIMIT_HTTP_RESPOND_BODY_BYTES);
+            return native_fail(call, err, "%s: the body is longer than HTTP_RESPOND_BODY_BYTES = %d bytes",
+                               what, LIMIT_HTTP_RESPOND_BODY_BYTES);
         }
-        return native_fail(call, err, "%s: %s: \"%.*s\"", what, cy_err_text(err, vm_korean(call->vm)), CY_BYTES_ARG(fault));
+        return native_fail(call, err, "%s: %s: \"%.*s\"", what, cy_err_text(err, vm_korean(call->vm)),
+                           CY_BYTES_ARG(fault));
     }
     err = opaque_new(call->vm, &native_http_verdict_type, verdict, &result);
     if (cy_failed(err)) return native_fail(call, err, "%s", what);
@@ -138,7 +142,8 @@ enum native_outcome native_http_respond(struct native_call *call)
 {
     int64_t status = call->args[0].as.i;
     if (status < 200 || status > 599) {
-        return native_fail(call, CY_ERR(VALUE), "http.respond: the status must be 200..599, not %lld", (long long)status);
+        return native_fail(call, CY_ERR(VALUE), "http.respond: the status must be 200..599, not %lld",
+                           (long long)status);
     }
     struct http_verdict_field fields[LIMIT_HTTP_FIELDS];
     uint32_t field_count = 0;
@@ -147,7 +152,8 @@ enum native_outcome native_http_respond(struct native_call *call)
         return NATIVE_FAIL;
     }
     struct http_verdict *verdict = NULL;
-    cy_bytes body = native_has_arg(call, 1) ? string_bytes(call->args[1]) : CY_BYTES_NONE, fault = CY_BYTES_NONE;
+    cy_bytes body = native_has_arg(call, 1) ? string_bytes(call->args[1]) : CY_BYTES_NONE,
+             fault = CY_BYTES_NONE;
     cy_err err = http_verdict_respond((uint16_t)status, body, fields, field_count, &verdict, &fault);
     return native_http_finish(call, "http.respond", err, fault, verdict);
 }
@@ -156,7 +162,8 @@ enum native_outcome native_http_redirect(struct native_call *call)
 {
     int64_t status = native_has_arg(call, 1) ? call->args[1].as.i : 308;
     if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308) {
-        return native_fail(call, CY_ERR(VALUE), "http.redirect: the status must be 301, 302, 303, 307 or 308, not %lld",
+        return native_fail(call, CY_ERR(VALUE),
+                           "http.redirect: the status must be 301, 302, 303, 307 or 308, not %lld",
                            (long long)status);
     }
     struct http_verdict_field location = {CY_BYTES("Location"), string_bytes(call->args[0])};
@@ -166,7 +173,8 @@ enum native_outcome native_http_redirect(struct native_call *call)
     return native_http_finish(call, "http.redirect", err, fault, verdict);
 }
 
-static cy_err native_http_open_upstream(struct native_call *call, cy_bytes url, struct upstream **upstream_out, const char **fault_out)
+static cy_err native_http_open_upstream(struct native_call *call, cy_bytes url,
+                                        struct upstream **upstream_out, const char **fault_out)
 {
     struct runtime *runtime = runtime_of(call->vm);
     *fault_out = NULL;
@@ -174,7 +182,8 @@ static cy_err native_http_open_upstream(struct native_call *call, cy_bytes url, 
     return upstream_open(runtime->client, url, upstream_out, fault_out);
 }
 
-static enum native_outcome native_http_bad_url(struct native_call *call, const char *what, cy_err err, cy_bytes url, const char *fault)
+static enum native_outcome native_http_bad_url(struct native_call *call, const char *what, cy_err err,
+                                               cy_bytes url, const char *fault)
 {
     return native_fail(call, err, "%s: \"%.*s\": %s", what, CY_BYTES_ARG(url),
                        fault ? fault : cy_err_text(err, vm_korean(call->vm)));
@@ -194,7 +203,8 @@ enum native_outcome native_http_upstream(struct native_call *call)
 }
 
 /* A literal URL is taken apart once per runtime and kept; past the bound a program has to make upstreams itself. */
-static enum native_outcome native_http_literal(struct native_call *call, cy_bytes url, struct upstream **upstream_out)
+static enum native_outcome native_http_literal(struct native_call *call, cy_bytes url,
+                                               struct upstream **upstream_out)
 {
     struct runtime *runtime = runtime_of(call->vm);
     const char *fault = NULL;
@@ -204,8 +214,10 @@ static enum native_outcome native_http_literal(struct native_call *call, cy_byte
         return NATIVE_DONE;
     }
     if (runtime->literal_upstreams.count == LIMIT_LITERAL_UPSTREAMS) {
-        return native_fail(call, CY_ERR(LIMIT), "http.proxy: more than LITERAL_UPSTREAMS = %d different URLs; make them with "
-                           "http.upstream in configure", LIMIT_LITERAL_UPSTREAMS);
+        return native_fail(call, CY_ERR(LIMIT),
+                           "http.proxy: more than LITERAL_UPSTREAMS = %d different URLs; make them with "
+                           "http.upstream in configure",
+                           LIMIT_LITERAL_UPSTREAMS);
     }
     cy_err err = native_http_open_upstream(call, url, upstream_out, &fault);
     if (cy_failed(err)) return native_http_bad_url(call, "http.proxy", err, url, fault);
@@ -233,21 +245,26 @@ static enum native_outcome native_http_read_options(struct native_call *call, cy
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         if (cy_bytes_equal(name, CY_BYTES("set")) && value.tag == TAG_MAP) {
-            if (native_http_read_fields(call, "http.proxy: set", value, options->set, &options->set_count) != NATIVE_DONE) {
+            if (native_http_read_fields(call, "http.proxy: set", value, options->set, &options->set_count) !=
+                NATIVE_DONE) {
                 return NATIVE_FAIL;
             }
         } else if (cy_bytes_equal(name, CY_BYTES("remove")) && value.tag == TAG_LIST) {
-            if (list_count(value) > LIMIT_HTTP_FIELDS) return native_fail(call, CY_ERR(LIMIT), "http.proxy: remove: too many names");
+            if (list_count(value) > LIMIT_HTTP_FIELDS)
+                return native_fail(call, CY_ERR(LIMIT), "http.proxy: remove: too many names");
             for (size_t k = 0; k < list_count(value); k++) {
                 cy_value item = list_get(value, k);
-                if (item.tag != TAG_STR) return native_fail(call, CY_ERR(TYPE), "http.proxy: remove: names must be str");
+                if (item.tag != TAG_STR)
+                    return native_fail(call, CY_ERR(TYPE), "http.proxy: remove: names must be str");
                 options->remove[options->remove_count++] = string_bytes(item);
             }
         } else if (cy_bytes_equal(name, CY_BYTES("host")) && value.tag == TAG_STR) {
             options->host = string_bytes(value);
         } else {
-            return native_fail(call, CY_ERR(VALUE), "http.proxy: options are set (map), remove (list) and host (str), not \"%.*s\" (%s)",
-                               CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+            return native_fail(
+                call, CY_ERR(VALUE),
+                "http.proxy: options are set (map), remove (list) and host (str), not \"%.*s\" (%s)",
+                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
     return NATIVE_DONE;
@@ -257,11 +274,13 @@ enum native_outcome native_http_proxy(struct native_call *call)
 {
     struct upstream *upstream;
     if (call->args[0].tag == TAG_STR) {
-        if (native_http_literal(call, string_bytes(call->args[0]), &upstream) != NATIVE_DONE) return NATIVE_FAIL;
+        if (native_http_literal(call, string_bytes(call->args[0]), &upstream) != NATIVE_DONE)
+            return NATIVE_FAIL;
     } else {
         upstream = opaque_payload(call->args[0], &native_http_upstream_type);
         if (!upstream) {
-            return native_fail(call, CY_ERR(TYPE), "http.proxy: argument 1 must be an upstream or a URL, not %s",
+            return native_fail(call, CY_ERR(TYPE),
+                               "http.proxy: argument 1 must be an upstream or a URL, not %s",
                                value_kind_text(call->vm, call->args[0]));
         }
     }
@@ -275,9 +294,12 @@ enum native_outcome native_http_proxy(struct native_call *call)
     options.set_count = options.remove_count = 0;
     options.host = CY_BYTES_NONE;
     if (native_http_read_options(call, call->args[1], &options) != NATIVE_DONE) return NATIVE_FAIL;
-    cy_err err = http_verdict_proxy(upstream, options.set, options.set_count, options.remove, options.remove_count,
-                                    options.host, &verdict, &fault);
+    cy_err err = http_verdict_proxy(upstream, options.set, options.set_count, options.remove,
+                                    options.remove_count, options.host, &verdict, &fault);
     return native_http_finish(call, "http.proxy", err, fault, verdict);
 }
 
-enum native_outcome native_http_serve(struct native_call *call) { return serve_start(runtime_of(call->vm), call); }
+enum native_outcome native_http_serve(struct native_call *call)
+{
+    return serve_start(runtime_of(call->vm), call);
+}

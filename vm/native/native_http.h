@@ -10,6 +10,7 @@
 
 extern const struct opaque_type native_http_verdict_type;  /* payload: struct http_verdict, one reference */
 extern const struct opaque_type native_http_upstream_type; /* payload: struct upstream, one reference */
-extern const struct handle_type native_http_request_type;  /* object: struct http_exchange, owned by its server */
+extern const struct handle_type
+    native_http_request_type; /* object: struct http_exchange, owned by its server */
 
 #endif

@@ -2,8 +2,8 @@
  *
  * vm/native/native_process.c: process.workers.
  *
- * In:   a count and options. Out: main is parked; the driver (runtime.c), outside of bytecode, becomes master or worker and
- *       wakes main in each worker with its index.
+ * In:   a count and options. Out: main is parked; the driver (runtime.c), outside of bytecode, becomes master or
+ *       worker and wakes main in each worker with its index.
  * Not here: what a master does (vm/net/master.c).
  */
 #include "vm/base/limits.h"
@@ -21,7 +21,8 @@ static char *native_process_copy(cy_bytes text)
     return copy;
 }
 
-static enum native_outcome native_process_read_files(struct native_call *call, struct generation_plan *plan, cy_value files)
+static enum native_outcome native_process_read_files(struct native_call *call, struct generation_plan *plan,
+                                                     cy_value files)
 {
     cy_value key, value;
     for (size_t i = 0; map_entry_at(files, i, &key, &value); i++) {
@@ -30,7 +31,8 @@ static enum native_outcome native_process_read_files(struct native_call *call, s
             return native_fail(call, CY_ERR(VALUE), "process.workers: files maps names to paths, both str");
         }
         if (plan->source_count == GENERATION_FILES_MAX) {
-            return native_fail(call, CY_ERR(LIMIT), "process.workers: at most %d files", GENERATION_FILES_MAX);
+            return native_fail(call, CY_ERR(LIMIT), "process.workers: at most %d files",
+                               GENERATION_FILES_MAX);
         }
         struct generation_source *source = &plan->sources[plan->source_count];
         source->name = native_process_copy(string_bytes(key));
@@ -41,7 +43,8 @@ static enum native_outcome native_process_read_files(struct native_call *call, s
     return NATIVE_DONE;
 }
 
-static enum native_outcome native_process_read_options(struct native_call *call, struct runtime *runtime, cy_value options)
+static enum native_outcome native_process_read_options(struct native_call *call, struct runtime *runtime,
+                                                       cy_value options)
 {
     cy_value key, value;
     for (size_t i = 0; map_entry_at(options, i, &key, &value); i++) {
@@ -56,9 +59,12 @@ static enum native_outcome native_process_read_options(struct native_call *call,
             runtime->workers.user = native_process_copy(string_bytes(value));
             if (!runtime->workers.user) return native_fail(call, CY_ERR(NO_MEMORY), "process.workers");
         } else if (cy_bytes_equal(name, CY_BYTES("label")) && value.tag == TAG_STR) {
-            snprintf(runtime->workers.label, sizeof runtime->workers.label, "%.*s", CY_BYTES_ARG(string_bytes(value)));
+            snprintf(runtime->workers.label, sizeof runtime->workers.label, "%.*s",
+                     CY_BYTES_ARG(string_bytes(value)));
         } else {
-            return native_fail(call, CY_ERR(VALUE), "process.workers: options are files (map), input (map), user (str) and label (str), not \"%.*s\" (%s)",
+            return native_fail(call, CY_ERR(VALUE),
+                               "process.workers: options are files (map), input (map), user (str) and label "
+                               "(str), not \"%.*s\" (%s)",
                                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
@@ -71,15 +77,19 @@ enum native_outcome native_process_workers(struct native_call *call)
 {
     struct runtime *runtime = runtime_of(call->vm);
     int64_t count = call->args[0].as.i;
-    if (runtime->workers.asked) return native_fail(call, CY_ERR(UNSUPPORTED), "process.workers: may be called once");
+    if (runtime->workers.asked)
+        return native_fail(call, CY_ERR(UNSUPPORTED), "process.workers: may be called once");
     if (runtime->loop || vm_fiber_count(call->vm) > 1) {
-        return native_fail(call, CY_ERR(UNSUPPORTED), "process.workers: must come before any task, timer, upstream or server exists");
+        return native_fail(call, CY_ERR(UNSUPPORTED),
+                           "process.workers: must come before any task, timer, upstream or server exists");
     }
     if (count < 1 || count > LIMIT_WORKERS) {
-        return native_fail(call, CY_ERR(VALUE), "process.workers: the count must be 1..%d (WORKERS), not %lld", LIMIT_WORKERS,
+        return native_fail(call, CY_ERR(VALUE),
+                           "process.workers: the count must be 1..%d (WORKERS), not %lld", LIMIT_WORKERS,
                            (long long)count);
     }
-    if (native_has_arg(call, 1) && native_process_read_options(call, runtime, call->args[1]) != NATIVE_DONE) return NATIVE_FAIL;
+    if (native_has_arg(call, 1) && native_process_read_options(call, runtime, call->args[1]) != NATIVE_DONE)
+        return NATIVE_FAIL;
     runtime->workers.asked = runtime->workers.pending = true;
     runtime->workers.count = (uint32_t)count;
     runtime->workers.ticket = native_wait(call, native_process_never, NULL);

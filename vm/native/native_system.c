@@ -19,7 +19,8 @@ enum native_outcome native_env_get(struct native_call *call)
 {
     cy_bytes name = string_bytes(call->args[0]);
     if (name.count == 0 || memchr(name.data, 0, name.count) || memchr(name.data, '=', name.count)) {
-        return native_fail(call, CY_ERR(VALUE), "env.get: \"%.*s\" is no name of a variable", CY_BYTES_ARG(name));
+        return native_fail(call, CY_ERR(VALUE), "env.get: \"%.*s\" is no name of a variable",
+                           CY_BYTES_ARG(name));
     }
     const char *text = getenv((const char *)name.data); /* a NUL stands behind every str */
     cy_value result = value_nil();
@@ -36,9 +37,11 @@ enum native_outcome native_fs_read(struct native_call *call)
     struct runtime *runtime = runtime_of(call->vm);
     cy_bytes path = string_bytes(call->args[0]);
     if (runtime->serving.ready) {
-        return native_fail(call, CY_ERR(UNSUPPORTED), "fs.read: files are read before serving starts, not in a handler");
+        return native_fail(call, CY_ERR(UNSUPPORTED),
+                           "fs.read: files are read before serving starts, not in a handler");
     }
-    if (path.count == 0 || memchr(path.data, 0, path.count)) return native_fail(call, CY_ERR(VALUE), "fs.read: not a path");
+    if (path.count == 0 || memchr(path.data, 0, path.count))
+        return native_fail(call, CY_ERR(VALUE), "fs.read: not a path");
     struct builder content;
     builder_init(&content);
     cy_value result;
@@ -47,7 +50,8 @@ enum native_outcome native_fs_read(struct native_call *call)
     builder_fini(&content);
     if (cy_failed(err)) {
         char why[128];
-        return native_fail(call, err, "fs.read: %.*s: %s", CY_BYTES_ARG(path), cy_err_describe(err, vm_korean(call->vm), why, sizeof why));
+        return native_fail(call, err, "fs.read: %.*s: %s", CY_BYTES_ARG(path),
+                           cy_err_describe(err, vm_korean(call->vm), why, sizeof why));
     }
     return native_return(call, result);
 }
@@ -68,10 +72,12 @@ enum native_outcome native_process_exit(struct native_call *call)
 {
     int64_t code = call->args[0].as.i;
     if (code < 0 || code > 125) {
-        return native_fail(call, CY_ERR(VALUE), "process.exit: the code must be 0..125, not %lld", (long long)code);
+        return native_fail(call, CY_ERR(VALUE), "process.exit: the code must be 0..125, not %lld",
+                           (long long)code);
     }
     struct runtime *runtime = runtime_of(call->vm);
-    if (runtime->serving.ready) return native_fail(call, CY_ERR(UNSUPPORTED), "process.exit: not while serving");
+    if (runtime->serving.ready)
+        return native_fail(call, CY_ERR(UNSUPPORTED), "process.exit: not while serving");
     runtime_request_exit(runtime, (int)code);
     (void)native_wait(call, native_system_never, NULL); /* nobody wakes it: the driver leaves */
     return NATIVE_WAIT;
@@ -86,7 +92,9 @@ enum native_outcome native_log_write(struct native_call *call)
         log_write(vm_log(call->vm), (enum log_level)i, "%.*s", CY_BYTES_ARG(string_bytes(call->args[1])));
         return native_return(call, value_nil());
     }
-    return native_fail(call, CY_ERR(VALUE), "log.write: the level must be debug, info, warn or error, not \"%.*s\"", CY_BYTES_ARG(level));
+    return native_fail(call, CY_ERR(VALUE),
+                       "log.write: the level must be debug, info, warn or error, not \"%.*s\"",
+                       CY_BYTES_ARG(level));
 }
 
 /* -- sleeping ---------------------------------------------------------------------------------------------------- */
@@ -113,8 +121,8 @@ enum native_outcome native_task_sleep(struct native_call *call)
     struct runtime *runtime = runtime_of(call->vm);
     int64_t ms = call->args[0].as.i;
     if (ms < 0 || ms > NATIVE_SYSTEM_SLEEP_MS_MAX) {
-        return native_fail(call, CY_ERR(VALUE), "task.sleep: milliseconds must be 0..%d, not %lld", NATIVE_SYSTEM_SLEEP_MS_MAX,
-                           (long long)ms);
+        return native_fail(call, CY_ERR(VALUE), "task.sleep: milliseconds must be 0..%d, not %lld",
+                           NATIVE_SYSTEM_SLEEP_MS_MAX, (long long)ms);
     }
     cy_err err = runtime_need_loop(runtime);
     struct native_system_sleep *sleep = cy_failed(err) ? NULL : mem_alloc_zeroed(sizeof *sleep);

@@ -19,7 +19,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* -- loop and client, on first use -------------------------------------------------------------------------------------- */
+/* -- loop and client, on first use
+ * -------------------------------------------------------------------------------------- */
 static bool runtime_hook(void *context)
 {
     struct runtime *runtime = context;
@@ -55,7 +56,8 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
     struct builder text;
     builder_init(&text);
     bool configuration = value_is_error(runtime->vm, error) &&
-                         cy_bytes_equal(error_kind(runtime->vm, error), cy_bytes_from_text(cy_err_kind(CY_ERR(CONFIGURATION))));
+                         cy_bytes_equal(error_kind(runtime->vm, error),
+                                        cy_bytes_from_text(cy_err_kind(CY_ERR(CONFIGURATION))));
     if (configuration) {
         builder_bytes(&text, error_message(runtime->vm, error));
     } else {
@@ -66,7 +68,8 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
     builder_fini(&text);
 }
 
-/* -- programs ---------------------------------------------------------------------------------------------------------- */
+/* -- programs
+ * ---------------------------------------------------------------------------------------------------------- */
 /* Finds the program with these bytes or loads it. */
 static cy_err runtime_load(struct runtime *runtime, cy_bytes bytes, struct loaded_program **loaded_out)
 {
@@ -115,13 +118,15 @@ static void runtime_free_programs(struct runtime *runtime)
 }
 
 /* An instance, or its failure on stderr. */
-static cy_err runtime_new_instance(struct runtime *runtime, struct loaded_program *loaded, struct instance **instance_out)
+static cy_err runtime_new_instance(struct runtime *runtime, struct loaded_program *loaded,
+                                   struct instance **instance_out)
 {
     cy_value error = value_nil();
     cy_err err = instance_new(runtime->vm, loaded->program, instance_out, &error);
     if (!cy_failed(err)) return err;
     if (error.tag == TAG_NIL) {
-        fprintf(stderr, "%s: %s\n", runtime->options->program_name, cy_err_text(err, runtime->options->korean));
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
+                cy_err_text(err, runtime->options->korean));
     } else {
         runtime_report_error(runtime, error);
     }
@@ -129,8 +134,10 @@ static cy_err runtime_new_instance(struct runtime *runtime, struct loaded_progra
     return err;
 }
 
-/* -- configure ----------------------------------------------------------------------------------------------------------- */
-static void runtime_configure_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop)
+/* -- configure
+ * ----------------------------------------------------------------------------------------------------------- */
+static void runtime_configure_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
+                                    cy_err stop)
 {
     struct configuring *configuring = context;
     (void)vm;
@@ -153,7 +160,8 @@ static void runtime_configure_skipped(struct timer *timer)
 }
 
 /* {files: {name: {path, text}}, input: what main gave, checking: whether this is the master's checker} */
-static cy_err runtime_configure_input(struct runtime *runtime, const struct generation *generation, cy_value *input_out)
+static cy_err runtime_configure_input(struct runtime *runtime, const struct generation *generation,
+                                      cy_value *input_out)
 {
     struct vm *vm = runtime->vm;
     cy_value input, files, file, text;
@@ -181,7 +189,8 @@ static cy_err runtime_configure_input(struct runtime *runtime, const struct gene
     }
     err = map_set_text(vm, &input, CY_BYTES("files"), files);
     if (!cy_failed(err)) err = map_set_text(vm, &input, CY_BYTES("input"), value_ref(runtime->input));
-    if (!cy_failed(err)) err = map_set_text(vm, &input, CY_BYTES("checking"), value_bool(runtime->checking != NULL));
+    if (!cy_failed(err))
+        err = map_set_text(vm, &input, CY_BYTES("checking"), value_bool(runtime->checking != NULL));
     if (cy_failed(err)) {
         value_unref(vm, input);
         return err;
@@ -195,12 +204,14 @@ static cy_err runtime_configure_start(struct configuring *configuring, const str
     struct runtime *runtime = configuring->runtime;
     cy_value function, input;
     if (!instance_export(configuring->instance, CY_BYTES("configure"), &function)) {
-        configuring->skipped.fire = runtime_configure_skipped; /* done must not be called from inside the caller */
+        configuring->skipped.fire =
+            runtime_configure_skipped; /* done must not be called from inside the caller */
         loop_timer_set(runtime->loop, &configuring->skipped, 0);
         return CY_OK;
     }
     CY_TRY(runtime_configure_input(runtime, generation, &input));
-    cy_err err = vm_start(runtime->vm, configuring->instance, function, &input, 1, runtime_configure_ended, configuring, NULL);
+    cy_err err = vm_start(runtime->vm, configuring->instance, function, &input, 1, runtime_configure_ended,
+                          configuring, NULL);
     if (cy_failed(err)) value_unref(runtime->vm, input);
     return err;
 }
@@ -217,8 +228,10 @@ cy_err runtime_configure(struct runtime *runtime, const struct generation *gener
     cy_err err = runtime_load(runtime, generation->program, &configuring->loaded);
     if (!cy_failed(err)) err = runtime_new_instance(runtime, configuring->loaded, &configuring->instance);
     if (!cy_failed(err)) err = runtime_configure_start(configuring, generation);
-    if (cy_failed(err)) runtime_configuring_free(&configuring);
-    else loop_wake(runtime->loop); /* the caller may stand outside of a turn, as the checker does */
+    if (cy_failed(err))
+        runtime_configuring_free(&configuring);
+    else
+        loop_wake(runtime->loop); /* the caller may stand outside of a turn, as the checker does */
     return err;
 }
 
@@ -230,7 +243,8 @@ void runtime_configuring_free(struct configuring **configuring)
     mem_free(gone);
 }
 
-/* -- driving ------------------------------------------------------------------------------------------------------------ */
+/* -- driving
+ * ------------------------------------------------------------------------------------------------------------ */
 static void runtime_become(struct runtime *runtime);
 
 void runtime_drive(struct runtime *runtime, const bool *flag)
@@ -248,13 +262,15 @@ void runtime_drive(struct runtime *runtime, const bool *flag)
         if (runtime->workers.pending) {
             runtime_become(runtime);
         } else if (!more && !runtime->loop && !*flag && !runtime->exit_requested) {
-            fprintf(stderr, "%s: every task waits for another one: nothing can go on\n", runtime->options->program_name);
+            fprintf(stderr, "%s: every task waits for another one: nothing can go on\n",
+                    runtime->options->program_name);
             runtime_request_exit(runtime, EXIT_CODE_PROGRAM);
         }
     }
 }
 
-/* -- master and workers -------------------------------------------------------------------------------------------------- */
+/* -- master and workers
+ * -------------------------------------------------------------------------------------------------- */
 static cy_err runtime_load_generation(void *context, struct builder *bytes_out, struct builder *message_out)
 {
     return generation_load(&((struct runtime *)context)->plan, bytes_out, message_out);
@@ -299,7 +315,8 @@ static void runtime_print_banner(void *context, cy_bytes banner)
 static void runtime_set_label(struct runtime *runtime)
 {
     if (runtime->workers.label[0]) {
-        snprintf(runtime->log.label, sizeof runtime->log.label, "%s/%u", runtime->workers.label, runtime->worker_index);
+        snprintf(runtime->log.label, sizeof runtime->log.label, "%s/%u", runtime->workers.label,
+                 runtime->worker_index);
     } else {
         snprintf(runtime->log.label, sizeof runtime->log.label, "%u", runtime->worker_index);
     }
@@ -331,8 +348,11 @@ static void runtime_become(struct runtime *runtime)
     vm_complete(runtime->vm, workers->ticket, value_int(result.worker_index));
 }
 
-/* -- main ------------------------------------------------------------------------------------------------------------------ */
-static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop)
+/* -- main
+ * ------------------------------------------------------------------------------------------------------------------
+ * */
+static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
+                               cy_err stop)
 {
     struct runtime *runtime = context;
     (void)vm;
@@ -341,9 +361,11 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
     if (outcome == CALL_FAILED) {
         runtime_report_error(runtime, value);
     } else {
-        fprintf(stderr, "%s: %s\n", runtime->options->program_name, cy_err_text(stop, runtime->options->korean));
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
+                cy_err_text(stop, runtime->options->korean));
     }
-    bool configuration = outcome == CALL_FAILED && cy_bytes_equal(error_kind(vm, value), CY_BYTES("configuration"));
+    bool configuration =
+        outcome == CALL_FAILED && cy_bytes_equal(error_kind(vm, value), CY_BYTES("configuration"));
     runtime_request_exit(runtime, configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM);
 }
 
@@ -365,15 +387,18 @@ static cy_err runtime_main_args(struct runtime *runtime, cy_value *list_out)
 static cy_err runtime_start_main(struct runtime *runtime)
 {
     const struct program *program = instance_program(runtime->instance);
-    const struct export_entry *entry = program_find_export(program, program->module_count - 1, CY_BYTES("main"));
+    const struct export_entry *entry =
+        program_find_export(program, program->module_count - 1, CY_BYTES("main"));
     cy_value function, args;
-    if (!entry || entry->kind != EXPORT_FUNCTION || !instance_export(runtime->instance, CY_BYTES("main"), &function)) {
+    if (!entry || entry->kind != EXPORT_FUNCTION ||
+        !instance_export(runtime->instance, CY_BYTES("main"), &function)) {
         fprintf(stderr, "%s: the program exports no function `main`\n", runtime->options->program_name);
         return CY_ERR(NOT_FOUND);
     }
     CY_TRY(runtime_main_args(runtime, &args));
     uint32_t arg_count = program->functions[entry->index].param_count > 0 ? 1 : 0;
-    cy_err err = vm_start(runtime->vm, runtime->instance, function, &args, arg_count, runtime_main_ended, runtime, NULL);
+    cy_err err = vm_start(runtime->vm, runtime->instance, function, &args, arg_count, runtime_main_ended,
+                          runtime, NULL);
     if (cy_failed(err) || arg_count == 0) value_unref(runtime->vm, args);
     return err;
 }
@@ -444,7 +469,8 @@ static int runtime_run_in(struct runtime *runtime)
     struct loaded_program *loaded;
     cy_err err = runtime_open(runtime);
     if (cy_failed(err)) {
-        fprintf(stderr, "%s: %s\n", runtime->options->program_name, cy_err_text(err, runtime->options->korean));
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
+                cy_err_text(err, runtime->options->korean));
         return EXIT_CODE_INTERNAL;
     }
     err = runtime_load(runtime, runtime->options->program, &loaded);

@@ -25,8 +25,9 @@ enum exit_code {
 
 struct runtime_options {
     const char *program_name; /* for messages */
-    const char *program_path; /* read again on reload; NULL: `program` is all there is (it was compiled in memory) */
-    cy_bytes program;         /* the .toau, borrowed for the whole run */
+    const char
+        *program_path; /* read again on reload; NULL: `program` is all there is (it was compiled in memory) */
+    cy_bytes program;  /* the .toau, borrowed for the whole run */
     const char *const *args;
     int arg_count;
     uint32_t capabilities; /* granted bits of enum capability */

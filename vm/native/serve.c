@@ -42,8 +42,8 @@ static void serve_put_call(struct runtime *runtime, struct http_call *call)
     runtime->serving.free_calls = call;
 }
 
-static void serve_answer_failure(struct runtime *runtime, struct http_exchange *exchange, enum call_outcome outcome, cy_value value,
-                                 cy_err stop)
+static void serve_answer_failure(struct runtime *runtime, struct http_exchange *exchange,
+                                 enum call_outcome outcome, cy_value value, cy_err stop)
 {
     struct builder reason;
     builder_init(&reason);
@@ -58,13 +58,15 @@ static void serve_answer_failure(struct runtime *runtime, struct http_exchange *
     builder_fini(&reason);
 }
 
-static void serve_handle_done(struct vm *vm, void *context, enum call_outcome outcome, cy_value value, cy_err stop)
+static void serve_handle_done(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
+                              cy_err stop)
 {
     struct http_call *call = context;
     struct runtime *runtime = call->runtime;
     handle_close(vm, call->handle);
     if (call->exchange) {
-        struct http_verdict *verdict = outcome == CALL_RETURNED ? opaque_payload(value, &native_http_verdict_type) : NULL;
+        struct http_verdict *verdict =
+            outcome == CALL_RETURNED ? opaque_payload(value, &native_http_verdict_type) : NULL;
         http_exchange_set_context(call->exchange, NULL);
         if (verdict) {
             http_exchange_answer(call->exchange, verdict);
@@ -90,8 +92,8 @@ static void serve_on_request(void *context, struct http_exchange *exchange)
     cy_err err = handle_open(runtime->vm, &native_http_request_type, exchange, NULL, &call->handle);
     if (!cy_failed(err)) {
         http_exchange_set_context(exchange, call);
-        err = vm_start(runtime->vm, runtime->serving.instance, runtime->serving.handle, &call->handle, 1, serve_handle_done, call,
-                       &call->fiber);
+        err = vm_start(runtime->vm, runtime->serving.instance, runtime->serving.handle, &call->handle, 1,
+                       serve_handle_done, call, &call->fiber);
         if (cy_failed(err)) {
             http_exchange_set_context(exchange, NULL);
             handle_close(runtime->vm, call->handle);
@@ -113,7 +115,8 @@ static void serve_on_gone(void *context, struct http_exchange *exchange)
     vm_cancel(runtime->vm, call->fiber);
 }
 
-/* -- the end ------------------------------------------------------------------------------------------------------ */
+/* -- the end ------------------------------------------------------------------------------------------------------
+ * */
 static void serve_finish(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
@@ -135,9 +138,13 @@ static void serve_stop(struct runtime *runtime)
 }
 
 /* Ends the process's serving because it could not begin: main is never woken. */
-static void serve_give_up(struct runtime *runtime, int exit_code) { runtime_request_exit(runtime, exit_code); }
+static void serve_give_up(struct runtime *runtime, int exit_code)
+{
+    runtime_request_exit(runtime, exit_code);
+}
 
-/* -- listening ----------------------------------------------------------------------------------------------------- */
+/* -- listening -----------------------------------------------------------------------------------------------------
+ * */
 static cy_err serve_listen_alone(const char *text, int *descriptor_out)
 {
     cy_bytes host;
@@ -155,7 +162,8 @@ static bool serve_listen(struct runtime *runtime)
     for (uint32_t i = 0; i < serving->listen_count; i++) {
         int descriptor = -1;
         struct address address;
-        cy_err err = runtime->link ? worker_listen(runtime->link, cy_bytes_from_text(serving->listen[i]), &descriptor, &address)
+        cy_err err = runtime->link ? worker_listen(runtime->link, cy_bytes_from_text(serving->listen[i]),
+                                                   &descriptor, &address)
                                    : serve_listen_alone(serving->listen[i], &descriptor);
         if (!cy_failed(err)) err = http_server_listen(runtime->server, descriptor);
         if (!cy_failed(err)) continue;
@@ -163,14 +171,18 @@ static bool serve_listen(struct runtime *runtime)
         /* Every worker meets a port in use; one says so. */
         if (cy_is(err, CY_ERR_ADDRESS_IN_USE) && runtime->link && runtime->worker_index > 0) return false;
         char why[128];
-        fprintf(stderr, runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n" : "%s: cannot listen on %s: %s\n",
-                runtime->options->program_name, serving->listen[i], cy_err_describe(err, runtime->options->korean, why, sizeof why));
+        fprintf(stderr,
+                runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n"
+                                         : "%s: cannot listen on %s: %s\n",
+                runtime->options->program_name, serving->listen[i],
+                cy_err_describe(err, runtime->options->korean, why, sizeof why));
         return false;
     }
     return true;
 }
 
-/* -- generations ---------------------------------------------------------------------------------------------------- */
+/* -- generations ----------------------------------------------------------------------------------------------------
+ * */
 /* Makes the configured instance the one that new requests start on. */
 static bool serve_adopt(struct configuring *configuring)
 {
@@ -178,7 +190,8 @@ static bool serve_adopt(struct configuring *configuring)
     struct serving *serving = &runtime->serving;
     cy_value handle;
     if (!instance_export(configuring->instance, CY_BYTES("handle"), &handle)) {
-        fprintf(stderr, "%s: the program exports no function `handle`, which http.serve calls\n", runtime->options->program_name);
+        fprintf(stderr, "%s: the program exports no function `handle`, which http.serve calls\n",
+                runtime->options->program_name);
         configuring->exit_code = EXIT_CODE_PROGRAM;
         return false;
     }
@@ -192,7 +205,9 @@ static void serve_take_banner(struct runtime *runtime, cy_value result)
 {
     struct serving *serving = &runtime->serving;
     cy_value text;
-    if (result.tag != TAG_MAP || !map_get_text(runtime->vm, result, CY_BYTES("banner"), &text) || text.tag != TAG_STR) return;
+    if (result.tag != TAG_MAP || !map_get_text(runtime->vm, result, CY_BYTES("banner"), &text) ||
+        text.tag != TAG_STR)
+        return;
     mem_free(serving->banner);
     cy_bytes bytes = string_bytes(text);
     serving->banner = mem_alloc(bytes.count + 1);
@@ -236,7 +251,8 @@ static void serve_reload_done(struct configuring *configuring, cy_value result)
     runtime_configuring_free(&configuring);
 }
 
-static cy_err serve_load_generation(struct runtime *runtime, void (*done)(struct configuring *, cy_value), cy_bytes bytes, uint32_t number)
+static cy_err serve_load_generation(struct runtime *runtime, void (*done)(struct configuring *, cy_value),
+                                    cy_bytes bytes, uint32_t number)
 {
     struct generation generation = {0};
     CY_TRY(generation_parse(bytes, &generation));
@@ -244,7 +260,8 @@ static cy_err serve_load_generation(struct runtime *runtime, void (*done)(struct
     return runtime_configure(runtime, &generation, done);
 }
 
-/* -- messages of the master ------------------------------------------------------------------------------------------- */
+/* -- messages of the master
+ * ------------------------------------------------------------------------------------------- */
 static void serve_on_message(void *context, const struct worker_message *message)
 {
     struct runtime *runtime = context;
@@ -252,9 +269,11 @@ static void serve_on_message(void *context, const struct worker_message *message
     case WORKER_MESSAGE_STOP:
     case WORKER_MESSAGE_MASTER_GONE: serve_stop(runtime); break;
     case WORKER_MESSAGE_GENERATION: {
-        cy_err err = serve_load_generation(runtime, serve_reload_done, message->generation, message->generation_number);
+        cy_err err = serve_load_generation(runtime, serve_reload_done, message->generation,
+                                           message->generation_number);
         if (!cy_failed(err)) break;
-        log_write(&runtime->log, LOG_ERROR, "generation %u was refused: %s", message->generation_number, cy_err_text(err, false));
+        log_write(&runtime->log, LOG_ERROR, "generation %u was refused: %s", message->generation_number,
+                  cy_err_text(err, false));
         worker_adopted(runtime->link, message->generation_number, false);
         break;
     }
@@ -264,7 +283,8 @@ static void serve_on_message(void *context, const struct worker_message *message
 
 static void serve_link_ready(struct loop_op *op)
 {
-    struct runtime *runtime = CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.link_ready);
+    struct runtime *runtime =
+        CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.link_ready);
     if (cy_failed(op->err)) return;
     if (worker_link_receive(runtime->link, serve_on_message, runtime)) {
         loop_ready(runtime->serving.link_socket, &runtime->serving.link_ready);
@@ -273,7 +293,8 @@ static void serve_link_ready(struct loop_op *op)
 
 static void serve_signal_ready(struct loop_op *op)
 {
-    struct runtime *runtime = CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.signals_ready);
+    struct runtime *runtime =
+        CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.signals_ready);
     if (cy_failed(op->err)) return;
     while (signals_next(runtime->serving.signals_descriptor) != 0) serve_stop(runtime);
     loop_ready(runtime->serving.signals_socket, &runtime->serving.signals_ready);
@@ -286,7 +307,8 @@ static cy_err serve_watch(struct runtime *runtime)
     serving->signals_ready.op.done = serve_signal_ready;
     serving->link_ready.want_read = serving->signals_ready.want_read = true;
     if (runtime->link) {
-        CY_TRY(loop_socket_watch(runtime->loop, worker_link_descriptor(runtime->link), &serving->link_socket));
+        CY_TRY(
+            loop_socket_watch(runtime->loop, worker_link_descriptor(runtime->link), &serving->link_socket));
         loop_ready(serving->link_socket, &serving->link_ready);
         return CY_OK;
     }
@@ -297,11 +319,13 @@ static cy_err serve_watch(struct runtime *runtime)
     return CY_OK;
 }
 
-/* -- http.serve ------------------------------------------------------------------------------------------------------- */
+/* -- http.serve
+ * ------------------------------------------------------------------------------------------------------- */
 static enum native_outcome serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
 {
     if (list_count(list) == 0 || list_count(list) > RUNTIME_LISTEN_MAX) {
-        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses", RUNTIME_LISTEN_MAX);
+        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses",
+                           RUNTIME_LISTEN_MAX);
     }
     for (size_t i = 0; i < list_count(list); i++) {
         cy_value item = list_get(list, i);
@@ -309,8 +333,11 @@ static enum native_outcome serve_read_listen(struct serving *serving, struct nat
         uint16_t port;
         bool inherited = cy_bytes_start_with(text, CY_BYTES("fd@"));
         if (!inherited && cy_failed(address_split(text, &host, &port))) {
-            return native_fail(call, CY_ERR(BAD_ADDRESS), "http.serve: \"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", "
-                               "\":80\", \"fd@3\"", CY_BYTES_ARG(text));
+            return native_fail(
+                call, CY_ERR(BAD_ADDRESS),
+                "http.serve: \"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", "
+                "\":80\", \"fd@3\"",
+                CY_BYTES_ARG(text));
         }
         char *copy = mem_alloc(text.count + 1);
         if (!copy) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
@@ -335,7 +362,8 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
         } else {
-            return native_fail(call, CY_ERR(VALUE), "http.serve: options are listen (list) and banner (str), not \"%.*s\" (%s)",
+            return native_fail(call, CY_ERR(VALUE),
+                               "http.serve: options are listen (list) and banner (str), not \"%.*s\" (%s)",
                                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
@@ -364,7 +392,8 @@ static cy_err serve_first_generation(struct runtime *runtime)
     uint32_t number = 0;
     builder_init(&bytes);
     builder_init(&message);
-    cy_err err = runtime->link ? worker_generation(runtime->link, &number, &bytes) : generation_load(&runtime->plan, &bytes, &message);
+    cy_err err = runtime->link ? worker_generation(runtime->link, &number, &bytes)
+                               : generation_load(&runtime->plan, &bytes, &message);
     if (!cy_failed(err)) err = serve_load_generation(runtime, serve_first_done, builder_view(&bytes), number);
     builder_fini(&message);
     builder_fini(&bytes);
@@ -381,7 +410,8 @@ enum native_outcome serve_start(struct runtime *runtime, struct native_call *cal
     if (serve_read_options(runtime, call) != NATIVE_DONE) return NATIVE_FAIL;
     cy_err err = serve_open_server(runtime);
     if (!cy_failed(err)) err = serve_first_generation(runtime);
-    if (cy_failed(err)) return native_fail(call, err, "http.serve: %s", cy_err_text(err, vm_korean(call->vm)));
+    if (cy_failed(err))
+        return native_fail(call, err, "http.serve: %s", cy_err_text(err, vm_korean(call->vm)));
     runtime->serving.active = true;
     runtime->serving.ticket = native_wait(call, serve_cancelled, runtime);
     return NATIVE_WAIT;

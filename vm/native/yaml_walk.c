@@ -3,11 +3,11 @@
  * vm/native/yaml_walk.c: drives libyaml's event parser and turns what it says into messages a person can act on.
  *
  * In:   bytes from anybody. Out: events in order, or one fault.
- * Invariant: depth and node count are checked on every event, before the caller sees it. libyaml alone needs time that
- *       grows with the square of the depth (200,000 open brackets: one minute), so the depth bound is also what keeps a
- *       hostile file cheap.
- * Memory: libyaml calls malloc itself and has no way to be told otherwise; it holds one event and a short token queue.
- * Not here: building values (native_yaml.c).
+ * Invariant: depth and node count are checked on every event, before the caller sees it. libyaml alone needs time
+ *       that grows with the square of the depth (200,000 open brackets: one minute), so the depth bound is also what
+ *       keeps a hostile file cheap.
+ * Memory: libyaml calls malloc itself and has no way to be told otherwise; it holds one event and a short token
+ * queue. Not here: building values (native_yaml.c).
  */
 #include "vm/native/yaml_walk.h"
 
@@ -36,7 +36,8 @@ void yaml_walk_fault_fini(struct yaml_walk_fault *fault) { builder_fini(&fault->
 
 /* -- messages ---------------------------------------------------------------------------------------------------- */
 
-/* libyaml's words, in Korean, and where its words alone do not help, with advice. Texts without a row stay English. */
+/* libyaml's words, in Korean, and where its words alone do not help, with advice. Texts without a row stay English.
+ * */
 struct yaml_walk_word {
     const char *english;
     const char *korean;

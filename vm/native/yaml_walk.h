@@ -5,8 +5,8 @@
  * In:   the whole text, UTF-8; a byte order mark at its start is skipped.
  * Out:  one call of on_event per scalar and per begin and end of a list or map, in the order of the text. Between
  *       MAP_BEGIN and MAP_END key and value nodes alternate. An empty document gives no event.
- * Refused, each with its place: a second document, anchors, aliases, tags, %TAG directives, text that is not UTF-8, and
- *       whatever libyaml refuses.
+ * Refused, each with its place: a second document, anchors, aliases, tags, %TAG directives, text that is not UTF-8,
+ *       and whatever libyaml refuses.
  * Bounds: LIMIT_YAML_BYTES, LIMIT_YAML_DEPTH, LIMIT_YAML_NODES.
  * Not here: values of the VM (native_yaml.c), duplicate keys and meaning (the program, which knows both places).
  */

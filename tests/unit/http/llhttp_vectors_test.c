@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/llhttp_vectors_test.c: proves that the parser, the framing and the body decoder together accept the
- * ordinary messages of llhttp's test vectors and refuse the malformed and the lenient ones.
+ * tests/unit/http/llhttp_vectors_test.c: proves that the parser, the framing and the body decoder together
+ * accept the ordinary messages of llhttp's test vectors and refuse the malformed and the lenient ones.
  *
- * In:   the folder in CROWNY_VECTORS, else ../shared/vectors beside the repository; its llhttp/{request,response}/ *.md.
- *       Skips, and says so, when there is none.
- * How:  each ```http block is read message after message, whole and then split at every byte; both must agree. A block's
- *       log tells what llhttp thinks; where this project means to differ, a row of llhttp_exceptions says why.
- * Vectors mostly lack a Host field, which is not what they test: one is added to the fields before judging.
+ * In:   the folder in CROWNY_VECTORS, else ../shared/vectors beside the repository; its
+ *       llhttp/{request,response}/ *.md. Skips, and says so, when there is none.
+ * How:  each ```http block is read message after message, whole and then split at every byte; both must
+ *       agree. A block's log tells what llhttp thinks; where this project means to differ, a row of
+ * llhttp_exceptions says why. Vectors mostly lack a Host field, which is not what they test: one is added to
+ * the fields before judging.
  */
 #include "vm/base/builder.h"
 #include "vm/base/mem.h"
@@ -42,14 +43,15 @@ static const char *llhttp_folder(void)
     return folder ? folder : "../shared/vectors";
 }
 
-/* -- reading the Markdown --------------------------------------------------------------------------------------------------- */
+/* -- reading the Markdown -------------------------------------------------------------------------------- */
 
 static bool llhttp_read(const char *path, struct builder *out)
 {
     FILE *file = fopen(path, "rb");
     if (!file) return false;
     char piece[4096];
-    for (size_t count; (count = fread(piece, 1, sizeof piece, file)) > 0;) builder_bytes(out, cy_bytes_of(piece, count));
+    for (size_t count; (count = fread(piece, 1, sizeof piece, file)) > 0;)
+        builder_bytes(out, cy_bytes_of(piece, count));
     fclose(file);
     return !out->failed;
 }
@@ -59,14 +61,17 @@ static unsigned llhttp_digits(const char **text, unsigned base, unsigned digits_
     unsigned number = 0;
     for (unsigned i = 0; i < digits_max; i++, ++*text) {
         char c = **text;
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (unsigned)((c | 0x20) - 'a' + 10) : 99;
+        unsigned digit = c >= '0' && c <= '9'                     ? (unsigned)(c - '0')
+                         : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (unsigned)((c | 0x20) - 'a' + 10)
+                                                                  : 99;
         if (digit >= base) break;
         number = number * base + digit;
     }
     return number;
 }
 
-/* The block's text as bytes: line ends are CR LF, a backslash at a line's end joins lines, \r \n \t \f \xHH and octal. */
+/* The block's text as bytes: line ends are CR LF, a backslash at a line's end joins lines, \r \n \t \f \xHH
+ * and octal. */
 static void llhttp_unescape(const char *text, const char *end, struct builder *out)
 {
     if (end > text && end[-1] == '\n') end--;
@@ -83,11 +88,16 @@ static void llhttp_unescape(const char *text, const char *end, struct builder *o
         char next = text[1];
         text += 2;
         if (next == '\n') continue;
-        if (next == 'r') builder_u8(out, '\r');
-        else if (next == 'n') builder_u8(out, '\n');
-        else if (next == 't') builder_u8(out, '\t');
-        else if (next == 'f') builder_u8(out, '\f');
-        else if (next == 'x') builder_u8(out, (uint8_t)llhttp_digits(&text, 16, 2));
+        if (next == 'r')
+            builder_u8(out, '\r');
+        else if (next == 'n')
+            builder_u8(out, '\n');
+        else if (next == 't')
+            builder_u8(out, '\t');
+        else if (next == 'f')
+            builder_u8(out, '\f');
+        else if (next == 'x')
+            builder_u8(out, (uint8_t)llhttp_digits(&text, 16, 2));
         else if (next >= '0' && next <= '7') {
             text--;
             builder_u8(out, (uint8_t)llhttp_digits(&text, 8, 3));
@@ -98,7 +108,7 @@ static void llhttp_unescape(const char *text, const char *end, struct builder *o
     }
 }
 
-/* -- judging ----------------------------------------------------------------------------------------------------------------- */
+/* -- judging --------------------------------------------------------------------------------------------- */
 
 struct llhttp_reader {
     bool is_response, skip_body, first_only;
@@ -107,25 +117,30 @@ struct llhttp_reader {
     struct h1_body body;
     bool in_body;
     bool left_unread; /* bytes behind the end: a lenient reader's next request, which we never look at */
-    bool ended;     /* the rest is not looked at: the connection closes here, or is no longer HTTP */
+    bool ended;       /* the rest is not looked at: the connection closes here, or is no longer HTTP */
     uint8_t fault;
 };
 
 static void llhttp_begin_head(struct llhttp_reader *reader)
 {
-    if (reader->is_response) h1_parse_begin_response(&reader->head, reader->fields);
-    else h1_parse_begin_request(&reader->head, reader->fields);
+    if (reader->is_response)
+        h1_parse_begin_response(&reader->head, reader->fields);
+    else
+        h1_parse_begin_request(&reader->head, reader->fields);
     reader->in_body = false;
 }
 
-static uint8_t llhttp_judge_request(struct llhttp_reader *reader, struct http_framing *body_out, bool *keep_alive_out)
+static uint8_t llhttp_judge_request(struct llhttp_reader *reader, struct http_framing *body_out,
+                                    bool *keep_alive_out)
 {
     struct http_request *request = mem_alloc_zeroed(sizeof *request);
     bool has_host = http_find_field(reader->fields, reader->head.field_count, CY_BYTES("host")) != NULL;
     if (!has_host)
-        reader->fields[reader->head.field_count++] = (struct http_field){CY_BYTES("Host"), CY_BYTES(""), HTTP_FIELD_HOST};
+        reader->fields[reader->head.field_count++] =
+            (struct http_field){CY_BYTES("Host"), CY_BYTES(""), HTTP_FIELD_HOST};
     /* An absolute target beside the added field would disagree with it. */
-    if (!has_host && reader->head.target.data[0] != '/') reader->head.minor_version = 0, reader->head.field_count--;
+    if (!has_host && reader->head.target.data[0] != '/')
+        reader->head.minor_version = 0, reader->head.field_count--;
     uint8_t *space = mem_alloc(h1_space_needed(&reader->head));
     uint8_t fault = h1_judge_request(&reader->head, space, request);
     *body_out = request->body;
@@ -190,7 +205,8 @@ static uint8_t llhttp_read_all(struct llhttp_reader *reader, cy_bytes input, siz
     reader->ended = reader->left_unread = false;
     uint8_t *block = NULL;
     llhttp_begin_head(reader);
-    for (size_t count = cy_min_size(step_bytes, input.count);; count = cy_min_size(count + step_bytes, input.count)) {
+    for (size_t count = cy_min_size(step_bytes, input.count);;
+         count = cy_min_size(count + step_bytes, input.count)) {
         uint8_t *moved = mem_alloc(count);
         if (count) memcpy(moved, input.data, count);
         llhttp_feed(reader, cy_bytes_of(moved, count), &offset);
@@ -205,7 +221,8 @@ static uint8_t llhttp_read_all(struct llhttp_reader *reader, cy_bytes input, siz
 static const struct llhttp_exception *llhttp_find_exception(cy_bytes title)
 {
     for (size_t i = 0; i < CY_COUNT_OF(llhttp_exceptions); i++)
-        if (cy_bytes_equal(title, cy_bytes_from_text(llhttp_exceptions[i].title))) return &llhttp_exceptions[i];
+        if (cy_bytes_equal(title, cy_bytes_from_text(llhttp_exceptions[i].title)))
+            return &llhttp_exceptions[i];
     return NULL;
 }
 
@@ -228,7 +245,8 @@ static void llhttp_run(const char *path, const struct llhttp_block *block, struc
     reader->is_response = llhttp_has(block->meta, block->meta_end, "\"response");
     reader->skip_body = llhttp_has(block->meta, block->meta_end, "skipBody");
     /* After these llhttp hands the connection over, or stops on purpose. */
-    reader->first_only = llhttp_has(block->log, block->log_end, "code=22") || llhttp_has(block->log, block->log_end, "code=5 ");
+    reader->first_only = llhttp_has(block->log, block->log_end, "code=22") ||
+                         llhttp_has(block->log, block->log_end, "code=5 ");
     bool is_error = llhttp_has(block->log, block->log_end, "error code=") && !reader->first_only;
     bool is_lenient = llhttp_has(block->meta, block->meta_end, "lenient");
     enum llhttp_verdict wanted = is_lenient || is_error ? LLHTTP_REFUSE : LLHTTP_ACCEPT;
@@ -241,17 +259,20 @@ static void llhttp_run(const char *path, const struct llhttp_block *block, struc
     if (wanted == LLHTTP_REFUSE) builder_text(&input, "\r\n\r\n");
     uint8_t whole = llhttp_read_all(reader, builder_view(&input), input.count);
     uint8_t split = llhttp_read_all(reader, builder_view(&input), 1);
-    bool agree = (whole == 0) == (split == 0), 
+    bool agree = (whole == 0) == (split == 0),
          as_wanted = (whole != 0 || (is_lenient && reader->left_unread)) == (wanted == LLHTTP_REFUSE);
     if (!agree || !as_wanted) {
         printf("%s: %.*s: wanted %s; whole: %s; byte by byte: %s\n", path, CY_BYTES_ARG(block->title),
-               wanted == LLHTTP_REFUSE ? "a refusal" : "acceptance", h1_fault_text(whole), h1_fault_text(split));
+               wanted == LLHTTP_REFUSE ? "a refusal" : "acceptance", h1_fault_text(whole),
+               h1_fault_text(split));
         fflush(stdout);
         count->wrong++;
     }
     count->ran++;
-    if (whole) count->refused++;
-    else count->accepted++;
+    if (whole)
+        count->refused++;
+    else
+        count->accepted++;
     builder_fini(&input);
     mem_free(reader);
 }
@@ -281,8 +302,10 @@ static void llhttp_run_file(const char *path, struct llhttp_count *count)
             bool is_log = line[3] == 'l';
             const char *close = strstr(end, "\n```");
             ck_assert_msg(close && block.meta, "%s: a block without an end or a meta line", path);
-            if (is_log) block.log = end + 1, block.log_end = close;
-            else block.http = end + 1, block.http_end = close + 1;
+            if (is_log)
+                block.log = end + 1, block.log_end = close;
+            else
+                block.http = end + 1, block.http_end = close + 1;
             if (is_log && block.http) llhttp_run(path, &block, count);
             end = close + 4;
         }
@@ -315,8 +338,8 @@ START_TEST(test_vectors_are_judged_as_a_strict_parser_must)
         printf("llhttp vectors: skipped, no %s/llhttp\n", llhttp_folder());
         return;
     }
-    printf("llhttp vectors: %u ran, %u accepted, %u refused, %u of them by an exception\n", count.ran, count.accepted,
-           count.refused, count.excepted);
+    printf("llhttp vectors: %u ran, %u accepted, %u refused, %u of them by an exception\n", count.ran,
+           count.accepted, count.refused, count.excepted);
     ck_assert_uint_eq(count.wrong, 0);
     ck_assert_uint_ge(count.excepted, CY_COUNT_OF(llhttp_exceptions)); /* a row that fits nothing is old */
     ck_assert_uint_gt(count.ran, 150);

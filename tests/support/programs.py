@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+#
+# tests/support/programs.py: compiles the programs that the harnesses of tests/fuzz and tests/fault take.
+#
+# In:   CROWNYC; CROWNYC_HARNESSES (the folder of toau_mutate and fail_allocations), else BUILD.
+# Out:  .toau files in the current folder, which is the test's own.
+
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("BUILD", ROOT / "build/debug")).resolve()
+CROWNYC = pathlib.Path(os.environ.get("CROWNYC", BUILD / "crownyc")).resolve()
+HARNESSES = pathlib.Path(os.environ.get("CROWNYC_HARNESSES", BUILD)).resolve()
+GATEWAY = ROOT / "programs/gateway/main.han"
+SEEDS = sorted((ROOT / "tests/fuzz/seeds").glob("*.han"))
+
+REFUSED = re.compile(r"//\s*expect error:")
+IMPORTED = re.compile(r"^_|^modules$")
+
+
+def lang_programs():
+    """The programs of tests/lang that compile."""
+    paths = sorted(p for p in (ROOT / "tests/lang").rglob("*") if p.suffix in (".han", ".한선"))
+    return [p for p in paths if not any(IMPORTED.match(part) for part in p.parts)
+            and not REFUSED.search(p.read_text(encoding="utf-8"))]
+
+
+def compile_to_files(sources, folder="."):
+    """One .toau for each source; SystemExit when one does not compile."""
+    toaus = []
+    for source in sources:
+        name = str(source.relative_to(ROOT).with_suffix("")).replace(os.sep, ".")
+        toau = pathlib.Path(folder, f"{name}.toau")
+        done = subprocess.run([CROWNYC, "compile", source, "-o", toau], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{source} does not compile:\n{done.stderr}")
+        toaus.append(toau)
+    return toaus
+
+
+def run_harness(name, *arguments):
+    """Becomes the harness, whose last line is "N passed, N failed"."""
+    harness = HARNESSES / name
+    if not harness.exists():
+        raise SystemExit(f"{harness} is not there: make harnesses")
+    os.execv(harness, [str(harness), *map(str, arguments)])
