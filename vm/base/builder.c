@@ -32,7 +32,7 @@ void builder_fini(struct builder *builder)
 void builder_clear(struct builder *builder)
 {
     builder->count = 0;
-    builder->failed = false;
+    builder->failed = builder->past_max = false;
 }
 
 static bool builder_grow(struct builder *builder, size_t count_needed)
@@ -53,7 +53,10 @@ uint8_t *builder_reserve(struct builder *builder, size_t bytes)
     if (builder->failed) return NULL;
     size_t count_needed;
     bool fits = !cy_add_overflows(builder->count, bytes, &count_needed);
-    if (fits && builder->count_max && count_needed > builder->count_max) fits = false;
+    if (fits && builder->count_max && count_needed > builder->count_max) {
+        builder->past_max = true;
+        fits = false;
+    }
     if (fits && (count_needed > builder->capacity || !builder->data))
         fits = builder_grow(builder, count_needed);
     if (!fits) {
