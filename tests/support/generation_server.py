@@ -2,8 +2,9 @@
 #
 # tests/support/generation_server.py: a small server program whose every generation answers with its own name.
 #
-# In:   a folder; Hanseon statements for the start of `handle`. Out: a running server with one worker; reload(name) writes
-#       the name into its configuration file and sends SIGHUP. A name that begins with "slow" takes 1.5 s to configure.
+# In:   a folder; Hanseon statements for the start of `handle`.
+# Out:  a running server with one worker; reload(name) writes the name into its configuration file and sends SIGHUP. A
+#       name that begins with "slow" takes 1.5 s to configure.
 
 import signal
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/generation_slow_test.py: proves that requests cannot keep more than two old instances alive: with sleepers
-# on three of them, those of the oldest are cancelled after the grace (LIMIT_OLD_INSTANCE_GRACE_MS, 10 s), the others stay.
+# tests/system/generation_slow_test.py: proves that requests cannot keep more than two old instances alive: with
+# sleepers on three of them, those of the oldest are cancelled after the grace (LIMIT_OLD_INSTANCE_GRACE_MS, 10 s), the
+# others stay.
 
 import contextlib
 import http.client

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/generation_test.py: proves what generations promise to any server program, not only to the gateway: a slow
-# configure never undoes a later one; a handler that cannot be called is refused by the checker; configure reads nothing
-# but what the master read for it; requests on instances that are too old are cancelled.
+# tests/system/generation_test.py: proves what generations promise to any server program, not only to the gateway: a
+# slow configure never undoes a later one; a handler that cannot be called is refused by the checker; configure reads
+# nothing but what the master read for it; a request finishes on the instance it began on.
 
 import pathlib
 import signal

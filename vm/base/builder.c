@@ -137,8 +137,8 @@ void builder_f64_text(struct builder *builder, double number)
         return;
     }
     /* 15 digits always survive a trip through a normal double and 17 always bring it back; %g drops trailing zeros,
-     * so the first that reads back equal is the shortest. Subnormals have fewer significant digits and start at one.
-     * */
+     * so the first that reads back equal is the shortest. Subnormals have fewer significant digits and start at
+     * one. */
     int precision = fabs(number) < DBL_MIN && number != 0 ? 1 : 15;
     char text[BUILDER_NUMBER_BYTES];
     for (; precision <= 17; precision++) {

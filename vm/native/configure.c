@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/configure.c: programs in memory, their instances, and the call of configure that makes one ready to serve.
+ * vm/native/configure.c: programs in memory, their instances, and the call of configure that makes one ready to
+ * serve.
  *
  * In:   a generation. Out: a configured instance through a callback, or an exit code after a message on stderr.
  * Invariant: `done` comes from the loop, never from inside configure_start.
@@ -141,7 +142,8 @@ static cy_err configure_make_input(struct runtime *runtime, const struct generat
     return CY_OK;
 }
 
-/* A handler that cannot be called with one argument would make every request a 500: refuse it where the checker sees. */
+/* A handler that cannot be called with one argument would make every request a 500: refuse it where the checker
+ * sees. */
 static cy_err configure_check_export(struct configuring *configuring, const char *name)
 {
     const struct program *program = configuring->loaded->program;

@@ -32,8 +32,8 @@ enum native_outcome native_env_get(struct native_call *call)
 
 /* Reads in place, which blocks: allowed while a program starts. Once the loop serves, a slow disk would hold up every
  * connection, so it is refused until files are read on helper threads. In configure it is refused always: what a
- * generation is made of was read by the master (process.workers, files), and a worker must not see other bytes than the
- * checker did. */
+ * generation is made of was read by the master (process.workers, files), and a worker must not see other bytes than
+ * the checker did. */
 enum native_outcome native_fs_read(struct native_call *call)
 {
     struct runtime *runtime = runtime_of(call->vm);

@@ -124,8 +124,8 @@ CY_NODISCARD cy_err configure_new_instance(struct runtime *runtime, struct loade
                                            struct instance **instance_out);
 void configure_free_programs(struct runtime *runtime); /* after vm_free */
 /* Makes an instance of the generation's program and starts its configure. `done` is called once, from the loop, when
- * that ended, and frees its argument with configuring_free. When nothing could be started the error is returned, after
- * a message on stderr. */
+ * that ended, and frees its argument with configuring_free. When nothing could be started the error is returned,
+ * after a message on stderr. */
 CY_NODISCARD cy_err configure_start(struct runtime *runtime, const struct generation *generation,
                                     void (*done)(struct configuring *configuring, cy_value result));
 void configuring_free(struct configuring **configuring);

@@ -2,7 +2,8 @@
  *
  * vm/native/serve.c: http.serve: options, listeners, and one call of `handle` per request.
  *
- *   http.serve ─► configure (serve_generation.c) ─► listen ─► READY ─► requests ─► STOP or signal ─► drain ─► main goes on
+ *   http.serve ─► configure (serve_generation.c) ─► listen ─► READY ─► requests ─► STOP or signal ─► drain ─► main
+ *   goes on
  *
  * In:   the options map, requests of vm/http. Out: calls of `handle`, verdicts for vm/http.
  * Invariant: every exchange that on_request shows is answered once, or was taken back by on_gone.

@@ -3,11 +3,12 @@
  * vm/native/serve_generation.c: the generations a worker serves: the newest one, and at most two before it.
  *
  *   GENERATION n ─► configure ─► adopt: new requests start on it ─► the one before is old ─► idle: let go
- *                      └─ failed, or overtaken by a newer one: refused          └─ third oldest: a grace, then cancelled
+ *                      └─ failed, or overtaken by a newer one: refused          └─ third oldest: a grace, then
+ *                      cancelled
  *
  * In:   messages of the master. Out: serving->instance and serving->handle.
- * Invariant: generation numbers of adopted instances only rise, however long one configure takes. A request finishes on
- *       the instance it started on; its fiber holds that instance.
+ * Invariant: generation numbers of adopted instances only rise, however long one configure takes. A request finishes
+ *       on the instance it started on; its fiber holds that instance.
  */
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"

@@ -32,8 +32,8 @@ struct master_options {
     uint64_t drain_ms; /* time for a graceful stop; 0: LIMIT_WORKER_DRAIN_MS */
     /* In the master: reads the bytes of a new generation; on failure a message for people. */
     cy_err (*load_generation)(void *context, struct builder *bytes_out, struct builder *message_out);
-    /* In a child that ends afterwards: 0 when this generation would start, else an exit code. Prints its own message.
-     * */
+    /* In a child that ends afterwards: 0 when this generation would start, else an exit code. Prints its own
+     * message. */
     int (*check)(void *context, cy_bytes generation);
     /* In the master, once: every worker is ready. `banner` is what worker 0 said. */
     void (*on_ready)(void *context, cy_bytes banner);

@@ -141,8 +141,8 @@ static cy_err worker_link_await(struct worker_link *link, enum master_packet_kin
         worker_link_keep(link, packet, *owned_descriptor_out);
         kept = true;
     }
-    /* What was kept makes the channel readable no more. An echo does, and the loop then comes to worker_link_receive.
-     * */
+    /* What was kept makes the channel readable no more. An echo does, and the loop then comes to
+     * worker_link_receive. */
     return kept ? worker_link_send(link, MASTER_PACKET_ECHO, 0, CY_OK, CY_BYTES_NONE) : CY_OK;
 }
 

@@ -3,8 +3,8 @@
  * vm/run/object.h: building and reading strings, lists, maps, records and opaque values. What natives use.
  *
  * In:   plain C data or values. Out: owned values (one reference).
- * Errors: NO_MEMORY (also past the VM's limit), LIMIT (sizes of limits.def), KEY (a map key that cannot be one: a container
- *         of handles, NaN, a function).
+ * Errors: NO_MEMORY (also past the VM's limit), LIMIT (sizes of limits.def), KEY (a map key that cannot be one: a
+ *         container of handles, NaN, a function).
  * Not here: the layouts (string.h, list.h, map_object.h, record.h, private to vm/run).
  */
 #ifndef CY_RUN_OBJECT_H
@@ -55,8 +55,8 @@ uint64_t range_item_count(cy_value range);
 struct opaque_type {
     const char *name;                           /* "verdict"; what kind_of and messages say */
     void (*free)(struct vm *vm, void *payload); /* when the last reference goes; must not run bytecode */
-    /* x.name; false when there is no such field. `*err_out` is CY_OK before the call and looked at first: when it is set
-     * there is no value, whatever was returned. May be NULL. */
+    /* x.name; false when there is no such field. `*err_out` is CY_OK before the call and looked at first: when it is
+     * set there is no value, whatever was returned. May be NULL. */
     bool (*get_field)(struct vm *vm, void *payload, cy_bytes name, cy_value *owned_out, cy_err *err_out);
 };
 CY_NODISCARD cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload,
@@ -86,12 +86,14 @@ cy_value error_data(struct vm *vm, cy_value error);
 /* ==; past LIMIT_VALUE_DEPTH containers are compared by identity. Walks shared parts once and charges the budget.
  * NO_MEMORY when there is none to walk down with; DEPTH past LIMIT_KEY_NESTING, LIMIT past LIMIT_WALK_STEPS. */
 CY_NODISCARD cy_err value_compare(struct vm *vm, cy_value a, cy_value b, bool *equal_out);
-/* Index of the first item equal to `item`, -1 when there is none. Fails as value_compare, LIMIT for all items together. */
+/* Index of the first item equal to `item`, -1 when there is none. Fails as value_compare, LIMIT for all items
+ * together. */
 CY_NODISCARD cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out);
 /* The same for callers that cannot fail: what cannot be compared is not equal. */
 bool value_equal(struct vm *vm, cy_value a, cy_value b);
-/* A text made of values: format_begin bounds it by LIMIT_FORMAT_BYTES and by what the VM may still allocate. format_end
- * charges for it and says how it went: CY_OK, TOO_LARGE (the row), or NO_MEMORY. The builder stays the caller's. */
+/* A text made of values: format_begin bounds it by LIMIT_FORMAT_BYTES and by what the VM may still allocate.
+ * format_end charges for it and says how it went: CY_OK, TOO_LARGE (the row), or NO_MEMORY. The builder stays the
+ * caller's. */
 void format_begin(struct vm *vm, struct builder *out);
 CY_NODISCARD cy_err format_end(struct vm *vm, const struct builder *out);
 /* The text print shows; strings inside containers are quoted. No recursion; past LIMIT_VALUE_DEPTH "…". */

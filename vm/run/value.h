@@ -4,8 +4,8 @@
  *
  * In:   tag + payload. gcc passes one in two registers.
  * Out:  counting references, and the small constructors.
- * Ownership: a cy_value in a slot, list, map or record owns one reference when its tag is TAG_HEAP or above. Functions that
- *       take `owned_x` take that reference on success and on failure; plain parameters are borrowed.
+ * Ownership: a cy_value in a slot, list, map or record owns one reference when its tag is TAG_HEAP or above.
+ *       Functions that take `owned_x` take that reference on success and on failure; plain parameters are borrowed.
  * Invariant: a heap object that is not shared (refs == 1) may be written in place; a shared one never (values, not
  *       references; DESIGN 3). TAG_REF is the one exception: its cell is written however many hold it.
  * Threads: none; a VM and its values belong to one thread, so counts are plain.
@@ -96,7 +96,8 @@ static inline cy_value value_ref(cy_value value)
     if (value_is_heap(value)) value.as.object->refs++;
     return value;
 }
-/* Frees an object whose count reached 0, and what only it held, without recursion; large frees go on over later turns. */
+/* Frees an object whose count reached 0, and what only it held, without recursion; large frees go on over later
+ * turns. */
 void value_free(struct vm *vm, cy_value value);
 static inline void value_unref(struct vm *vm, cy_value owned_value)
 {

@@ -47,8 +47,8 @@ bool vm_korean(struct vm *vm);
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max);
 
 /* -- instances: one program's module variables ----------------------------------------------------------- */
-/* Prepares the program's code and runs its initialisers (they cannot wait). The program is borrowed and must outlive the
- * instance. On failure `error_out` (may be NULL) is an owned error value, and what is returned its
+/* Prepares the program's code and runs its initialisers (they cannot wait). The program is borrowed and must outlive
+ * the instance. On failure `error_out` (may be NULL) is an owned error value, and what is returned its
  * error_reason: CAPABILITY (names native and place) only when we refused one, never for a program's own `fail`. */
 CY_NODISCARD cy_err instance_new(struct vm *vm, const struct program *program, struct instance **instance_out,
                                  cy_value *error_out);
@@ -66,8 +66,9 @@ enum call_outcome { CALL_RETURNED, CALL_FAILED, CALL_STOPPED };
 typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
                           cy_err stop);
 
-/* Starts a task: calls `function` with the arguments (references are taken from the caller on success only) in a new fiber.
- * `done` is called from vm_run when it has ended, never from here. `fiber_out` may be NULL; it is valid until done. */
+/* Starts a task: calls `function` with the arguments (references are taken from the caller on success only) in a new
+ * fiber. `done` is called from vm_run when it has ended, never from here. `fiber_out` may be NULL; it is valid until
+ * done. */
 CY_NODISCARD cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function,
                              const cy_value *args, uint32_t arg_count, call_done done, void *context,
                              struct fiber **fiber_out);
@@ -78,11 +79,11 @@ void vm_cancel_instance(struct vm *vm, struct instance *instance);
 /* Makes a fiber the program's main task: natives with the flag MAIN work in it and in no other. */
 void vm_mark_main(struct vm *vm, struct fiber *fiber);
 
-/* Runs ready fibers, each for at most its budget, until none is ready or every fiber that was ready at the start had its
- * turn. True when some are still ready (call again after looking at the network). */
+/* Runs ready fibers, each for at most its budget, until none is ready or every fiber that was ready at the start had
+ * its turn. True when some are still ready (call again after looking at the network). */
 bool vm_run(struct vm *vm);
-/* Frees a slice of what is waiting to be freed. True when there is more. Cycles through refs are not searched for yet:
- * they are freed with the VM. */
+/* Frees a slice of what is waiting to be freed. True when there is more. Cycles through refs are not searched for
+ * yet: they are freed with the VM. */
 bool vm_idle(struct vm *vm);
 /* Fibers alive; those parked count. */
 uint32_t vm_fiber_count(const struct vm *vm);
