@@ -3,8 +3,8 @@
  * vm/net/buffer.h: the pool buffers that bytes travel in.
  *
  * In:   a pool per loop. Out: counted buffers of LIMIT_BUFFER_BYTES.
- * Ownership: a receive completes with a buffer whose one reference belongs to the receiver. Views into it (a request head)
- *       keep a reference. Idle connections hold none.
+ * Ownership: a receive completes with a buffer whose one reference belongs to the receiver. Views into it (a request
+ *       head) keep a reference. Idle connections hold none.
  * Invariant: begin <= end <= capacity. Bytes in [begin, end) are not yet consumed.
  */
 #ifndef CY_NET_BUFFER_H

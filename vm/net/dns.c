@@ -8,9 +8,9 @@
  *           │                                                              ▲
  *           └──► entry.waiting ──► c-ares ──► answer, or the last good one ┘
  *
- * Invariant: a query is in exactly one list: of its entry, or of what is done. One look-up per name at a time, whatever the
- *       number of queries. c-ares is started by the first name that needs it; programs without names never do.
- * Not here:  choosing among the addresses (upstreams do).
+ * Invariant: a query is in exactly one list: of its entry, or of what is done. One look-up per name at a time,
+ *       whatever the number of queries. c-ares is started by the first name that needs it; programs without names
+ * never do. Not here:  choosing among the addresses (upstreams do).
  */
 #include "vm/net/dns.h"
 
@@ -71,7 +71,8 @@ struct dns {
     char *servers; /* NULL: the system's */
 };
 
-/* -- answering ------------------------------------------------------------------------------------------------------------- */
+/* -- answering
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static void dns_finish(struct dns *dns, struct dns_query *query, cy_err err)
 {
@@ -115,7 +116,8 @@ static void dns_on_answer_timer(struct timer *timer)
         loop_timer_set(dns->loop, &dns->answer_timer, 0);
 }
 
-/* -- c-ares ---------------------------------------------------------------------------------------------------------------- */
+/* -- c-ares
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static void dns_update_timer(struct dns *dns)
 {
@@ -246,7 +248,8 @@ static cy_err dns_start(struct dns *dns)
     return CY_OK;
 }
 
-/* -- entries --------------------------------------------------------------------------------------------------------------- */
+/* -- entries
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static struct dns_entry *dns_find(struct dns *dns, const char *name, size_t name_bytes, uint64_t hash)
 {
@@ -343,7 +346,8 @@ static void dns_on_result(void *context, int status, int timeouts, struct ares_a
     }
 }
 
-/* -- the interface ---------------------------------------------------------------------------------------------------------- */
+/* -- the interface
+ * ---------------------------------------------------------------------------------------------------------- */
 
 cy_err dns_new(struct loop *loop, struct dns **dns_out)
 {

@@ -4,8 +4,8 @@
  *
  * In:   a host name, or a numeric address, which answers at once (from the next turn).
  * Out:  one call of `done` with at least one address, or NAME_UNKNOWN, NAME_FAILED, TIMEOUT.
- * Kept: answers for their TTL within floor and ceiling (LIMIT_DNS_TTL_...), and the last good answer when a new look-up
- *       fails. /etc/hosts is honoured.
+ * Kept: answers for their TTL within floor and ceiling (LIMIT_DNS_TTL_...), and the last good answer when a new
+ *       look-up fails. /etc/hosts is honoured.
  */
 #ifndef CY_NET_DNS_H
 #define CY_NET_DNS_H
@@ -27,7 +27,8 @@ struct dns_query {
 CY_NODISCARD cy_err dns_new(struct loop *loop, struct dns **dns_out);
 /* Asks these name servers, "127.0.0.1:53,[::1]:53", instead of the system's. */
 CY_NODISCARD cy_err dns_set_servers(struct dns *dns, const char *servers);
-/* Not from inside a `done`. Let the loop turn once more before loop_free: descriptors that were watched still have to complete. */
+/* Not from inside a `done`. Let the loop turn once more before loop_free: descriptors that were watched still have to
+ * complete. */
 void dns_free(struct dns **dns); /* outstanding queries complete with CANCELLED before this returns */
 void dns_resolve(struct dns *dns, cy_bytes host, struct dns_query *query);
 void dns_cancel(struct dns_query *query); /* done is not called any more */

@@ -2,18 +2,19 @@
  *
  * vm/net/loop_internal.h: what loop.c, its back ends and the tests' simulator share.
  *
- * A back end moves bytes and says when a socket may be tried again; loop.c decides when to try, keeps the operations and
- * delivers completions. All system calls on sockets pass through struct loop_backend, so that the simulator can stand in.
+ * A back end moves bytes and says when a socket may be tried again; loop.c decides when to try, keeps the operations
+ * and delivers completions. All system calls on sockets pass through struct loop_backend, so that the simulator can
+ * stand in.
  *
  * Readiness of an owned stream socket is edge-triggered, in three bits:
  *
- *     readable     a receive is worth trying. Set at accept and by events; cleared by an empty receive, and by a short one
- *                  (the socket is drained) unless the peer has closed: its end produces no second event.
- *     writable     a send is worth trying. Set at accept, connect and by events; cleared by a send that took less than all.
- *     registered   the back end watches this socket. Done once, the first time an operation has to wait.
+ *     readable     a receive is worth trying. Set at accept and by events; cleared by an empty receive, and by a
+ *                  short one (the socket is drained) unless the peer has closed: its end produces no second event.
+ *     writable     a send is worth trying. Set at accept, connect and by events; cleared by a send that took less
+ *     than all. registered   the back end watches this socket. Done once, the first time an operation has to wait.
  *
- * Listeners are level-triggered (accepting stops before the queue is known to be empty). Watched descriptors of others are
- * armed for one event each time somebody waits.
+ * Listeners are level-triggered (accepting stops before the queue is known to be empty). Watched descriptors of
+ * others are armed for one event each time somebody waits.
  */
 #ifndef CY_NET_LOOP_INTERNAL_H
 #define CY_NET_LOOP_INTERNAL_H
@@ -136,12 +137,13 @@ void loop_op_deliver(struct loop *loop, struct loop_op *op);
 struct loop_socket *loop_socket_at(struct loop *loop, uint32_t index, uint32_t generation);
 void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out);
 
-/* Blocks of LOOP_BLOCK_BYTES for the small objects of connections; kept for the next one, given to the system with the
- * loop. NULL: no memory. */
+/* Blocks of LOOP_BLOCK_BYTES for the small objects of connections; kept for the next one, given to the system with
+ * the loop. NULL: no memory. */
 CY_NODISCARD void *loop_block_take(struct loop *loop);
 void loop_block_give(struct loop *loop, void *block);
 
-/* -- loop_system.c: the calls of real sockets, shared by the real back ends ------------------------------------------------ */
+/* -- loop_system.c: the calls of real sockets, shared by the real back ends
+ * ------------------------------------------------ */
 uint64_t loop_system_clock_ns(void *state);
 int64_t loop_system_wall_ms(void *state);
 cy_err loop_system_adopt(void *state, int descriptor);
