@@ -71,8 +71,7 @@ struct dns {
     char *servers; /* NULL: the system's */
 };
 
-/* -- answering
- * ------------------------------------------------------------------------------------------------------------- */
+/* -- answering ------------------------------------------------------------------------------------------- */
 
 static void dns_finish(struct dns *dns, struct dns_query *query, cy_err err)
 {
@@ -116,8 +115,7 @@ static void dns_on_answer_timer(struct timer *timer)
         loop_timer_set(dns->loop, &dns->answer_timer, 0);
 }
 
-/* -- c-ares
- * ---------------------------------------------------------------------------------------------------------------- */
+/* -- c-ares ---------------------------------------------------------------------------------------------- */
 
 static void dns_update_timer(struct dns *dns)
 {
@@ -248,8 +246,7 @@ static cy_err dns_start(struct dns *dns)
     return CY_OK;
 }
 
-/* -- entries
- * --------------------------------------------------------------------------------------------------------------- */
+/* -- entries --------------------------------------------------------------------------------------------- */
 
 static struct dns_entry *dns_find(struct dns *dns, const char *name, size_t name_bytes, uint64_t hash)
 {
@@ -346,8 +343,7 @@ static void dns_on_result(void *context, int status, int timeouts, struct ares_a
     }
 }
 
-/* -- the interface
- * ---------------------------------------------------------------------------------------------------------- */
+/* -- the interface --------------------------------------------------------------------------------------- */
 
 cy_err dns_new(struct loop *loop, struct dns **dns_out)
 {

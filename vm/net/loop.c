@@ -22,7 +22,7 @@
 #include "vm/net/loop_internal.h"
 
 static const struct loop_backend *const loop_backends[] = {
-    /* the best first */
+/* the best first */
 #ifdef __linux__
     &loop_backend_epoll,
 #endif

@@ -24,8 +24,7 @@ struct loop;
 struct loop_socket;
 struct loop_backend; /* loop_internal.h */
 
-/* -- the loop
- * --------------------------------------------------------------------------------------------------------- */
+/* -- the loop -------------------------------------------------------------------------------------------- */
 /* `name`: "epoll", "poll", or NULL for the best one here. UNSUPPORTED when there is no such back end. */
 CY_NODISCARD cy_err loop_new(const char *name, struct loop **loop_out);
 void loop_free(struct loop **loop); /* everything must have been closed and completed */
@@ -53,9 +52,8 @@ void loop_wake(struct loop *loop);
 void loop_timer_set(struct loop *loop, struct timer *timer, uint64_t after_ms);
 void loop_timer_clear(struct loop *loop, struct timer *timer);
 
-/* -- operations
- * --------------------------------------------------------------------------------------------------------- */
-enum loop_op_kind { LOOP_ACCEPT, LOOP_CONNECT, LOOP_RECEIVE, LOOP_SEND, LOOP_READY };
+/* -- operations ------------------------------------------------------------------------------------------ */
+enum loop_op_kind { LOOP_ACCEPT, LOOP_CONNECT, LOOP_RECEIVE, LOOP_SEND, LOOP_READY, LOOP_POST };
 
 /* Embed one; CY_CONTAINER_OF gets you back. */
 struct loop_op {
@@ -97,6 +95,13 @@ struct loop_ready {
     bool can_read, can_write; /* in done */
 };
 
+/* Completes `op` from a later point of this turn, or in the next turn, which then does not wait, with the `err` that it
+ * carries: for answers that need no event (bytes that lie decrypted, streams inside a connection, a handshake that is none).
+ * No memory is taken. `op` must be zeroed before its first use and not be outstanding; until `done` the poster may still
+ * change `err`, to CANCELLED say. For the loop's own thread alone: another one puts its result where a LOOP_READY on an
+ * eventfd or pipe finds it. */
+void loop_post(struct loop *loop, struct loop_op *op);
+
 /* Adopts a descriptor (made non-blocking, close-on-exec). Takes it also on failure. */
 CY_NODISCARD cy_err loop_socket_open(struct loop *loop, int owned_descriptor,
                                      struct loop_socket **socket_out);
@@ -105,6 +110,10 @@ CY_NODISCARD cy_err loop_socket_watch(struct loop *loop, int descriptor, struct 
 /* Completes what is outstanding with CANCELLED (from the next turn), closes, clears the pointer. */
 void loop_socket_close(struct loop_socket **socket);
 int loop_socket_descriptor(const struct loop_socket *socket);
+/* True when that is a descriptor of the system's, for splice and the like; a simulator has numbers of its own. */
+bool loop_socket_is_system(const struct loop_socket *socket);
+/* The other end's (`peer`) or our own; asks the system. `bytes` 0 where there is none. */
+void loop_socket_address(const struct loop_socket *socket, bool peer, struct address *address_out);
 /* True when nothing was received and the peer has neither sent nor closed: a kept-alive connection that may be used
  * again. Peeks (recv MSG_PEEK) only when readiness is not already known. */
 bool loop_socket_is_quiet(struct loop_socket *socket);
@@ -124,8 +133,7 @@ void loop_send(struct loop_socket *socket, struct loop_send *send);
 void loop_ready(struct loop_socket *socket, struct loop_ready *ready);
 void loop_ready_cancel(struct loop_socket *socket);
 
-/* -- listening
- * ---------------------------------------------------------------------------------------------------------- */
+/* -- listening ------------------------------------------------------------------------------------------- */
 /* A bound, listening, non-blocking, close-on-exec descriptor. `share` sets SO_REUSEPORT. ADDRESS_IN_USE, PERMISSION,
  * ... */
 CY_NODISCARD cy_err listen_open(const struct address *address, bool share, int backlog, int *descriptor_out);

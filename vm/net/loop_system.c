@@ -175,6 +175,18 @@ int loop_system_shutdown_send(void *state, struct loop_socket *socket)
     return shutdown(socket->descriptor, SHUT_WR) == 0 ? 0 : -errno;
 }
 
+void loop_system_address(void *state, const struct loop_socket *socket, bool peer,
+                         struct address *address_out)
+{
+    (void)state;
+    struct sockaddr *name = (struct sockaddr *)&address_out->storage;
+    address_out->bytes = sizeof address_out->storage;
+    int result = peer ? getpeername(socket->descriptor, name, &address_out->bytes)
+                      : getsockname(socket->descriptor, name, &address_out->bytes);
+    bool is_ip = result == 0 && (name->sa_family == AF_INET || name->sa_family == AF_INET6);
+    if (!is_ip) address_out->bytes = 0;
+}
+
 void loop_system_close_descriptor(void *state, struct loop_socket *socket)
 {
     (void)state;
@@ -182,13 +194,11 @@ void loop_system_close_descriptor(void *state, struct loop_socket *socket)
         struct linger linger = {.l_onoff = 1, .l_linger = 0};
         setsockopt(socket->descriptor, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     }
-    close(
-        socket
-            ->descriptor); /* EINTR still closes on the systems we know; a second close could hit a stranger */
+    /* EINTR still closes on the systems we know; a second close could hit a stranger */
+    close(socket->descriptor);
 }
 
-/* -- listening
- * ------------------------------------------------------------------------------------------------------------ */
+/* -- listening ------------------------------------------------------------------------------------------- */
 
 static cy_err loop_system_bind(int descriptor, const struct address *address, bool share)
 {
