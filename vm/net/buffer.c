@@ -3,7 +3,8 @@
  * vm/net/buffer.c: a pool of buffers, last in first out.
  *
  * In:   takes and unrefs of one loop (no locks). Out: buffers of LIMIT_BUFFER_BYTES, recycled while warm in the
- *       cache, and buffers of LIMIT_BUFFER_BULK_BYTES for streams that fill the small ones; structs without memory for loans.
+ *       cache, and buffers of LIMIT_BUFFER_BULK_BYTES for streams that fill the small ones; structs without memory
+ *       for loans.
  * Invariant: lent = taken - returned; a pool with lent buffers cannot be freed. In DEBUG builds a buffer in the free
  *       list is filled with a pattern that is checked when it is taken again: a write after the last unref is found.
  */

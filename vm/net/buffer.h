@@ -21,7 +21,8 @@ struct buffer {
     struct buffer *next; /* for whoever owns it: a queue link */
     struct buffer_pool *pool;
     uint8_t *data; /* behind this struct, or foreign */
-    /* NULL: the memory is our own. Else called once, at the last unref; the buffer is the pool's again when it returns. */
+    /* NULL: the memory is our own. Else called once, at the last unref; the buffer is the pool's again when it
+     *       returns. */
     void (*release)(struct buffer *buffer);
     void *context; /* for `release` */
     uint32_t refs;
@@ -38,9 +39,9 @@ CY_NODISCARD struct buffer *buffer_take(struct buffer_pool *pool);
 CY_NODISCARD struct buffer *buffer_take_bulk(struct buffer_pool *pool);
 /* A buffer of its own size, not pooled afterwards; for heads larger than one pool buffer. */
 CY_NODISCARD struct buffer *buffer_take_sized(struct buffer_pool *pool, size_t capacity_bytes);
-/* A loan of `count` (at most UINT32_MAX) bytes that stay as they are until `release`: all of it is in [begin, end), no space
- * behind it. Counted as lent like any other. The structs of loans are pooled. NULL when there is no memory: `release` is
- * not called then. */
+/* A loan of `count` (at most UINT32_MAX) bytes that stay as they are until `release`: all of it is in [begin, end),
+ * no space behind it. Counted as lent like any other. The structs of loans are pooled. NULL when there is no memory:
+ * `release` is not called then. */
 CY_NODISCARD struct buffer *buffer_wrap(struct buffer_pool *pool, const uint8_t *data, size_t count,
                                         void (*release)(struct buffer *buffer), void *context);
 static inline bool buffer_is_foreign(const struct buffer *buffer) { return buffer->release != NULL; }

@@ -95,11 +95,11 @@ struct loop_ready {
     bool can_read, can_write; /* in done */
 };
 
-/* Completes `op` from a later point of this turn, or in the next turn, which then does not wait, with the `err` that it
- * carries: for answers that need no event (bytes that lie decrypted, streams inside a connection, a handshake that is none).
- * No memory is taken. `op` must be zeroed before its first use and not be outstanding; until `done` the poster may still
- * change `err`, to CANCELLED say. For the loop's own thread alone: another one puts its result where a LOOP_READY on an
- * eventfd or pipe finds it. */
+/* Completes `op` from a later point of this turn, or in the next turn, which then does not wait, with the `err` that
+ * it carries: for answers that need no event (bytes that lie decrypted, streams inside a connection, a handshake that
+ * is none). No memory is taken. `op` must be zeroed before its first use and not be outstanding; until `done` the
+ * poster may still change `err`, to CANCELLED say. For the loop's own thread alone: another one puts its result where
+ * a LOOP_READY on an eventfd or pipe finds it. */
 void loop_post(struct loop *loop, struct loop_op *op);
 
 /* Adopts a descriptor (made non-blocking, close-on-exec). Takes it also on failure. */

@@ -8,7 +8,8 @@
  *       Closing completes what is outstanding with CANCELLED.
  * Invariant: one read, one write and one ready outstanding at most.
  *
- * What every carrier shares is in struct stream itself: bytes that were pushed back, and completions that need no event.
+ * What every carrier shares is in struct stream itself: bytes that were pushed back, and completions that need no
+ * event.
  */
 #ifndef CY_NET_STREAM_H
 #define CY_NET_STREAM_H
@@ -48,8 +49,8 @@ struct stream_info {
     cy_bytes sni;               /* the name that the client asked for; empty: none */
     cy_bytes peer_certificate;  /* DER, verified; empty: none */
     struct address peer, local; /* `bytes` 0: not known (no socket) */
-    /* Where the stream's bytes are the socket's own bytes, for splice and sendfile; -1 where they are not (TLS). What was
-     * pushed back is not in the socket. */
+    /* Where the stream's bytes are the socket's own bytes, for splice and sendfile; -1 where they are not (TLS). What
+     * was pushed back is not in the socket. */
     int descriptor;
 };
 
@@ -107,8 +108,8 @@ static inline void stream_set_addresses(struct stream *s, const struct address *
 {
     s->type->set_addresses(s, peer, local);
 }
-/* Pushes back what was read too far (behind a PROXY protocol header, or while finding out which protocol is spoken): the
- * next read gives this very buffer. No read may be outstanding, nothing else pushed back. */
+/* Pushes back what was read too far (behind a PROXY protocol header, or while finding out which protocol is spoken):
+ * the next read gives this very buffer. No read may be outstanding, nothing else pushed back. */
 void stream_unread(struct stream *stream, struct buffer *owned_buffer);
 static inline bool stream_is_quiet(struct stream *s)
 {
