@@ -265,10 +265,11 @@ static void pool_put_request(struct upstream_carrier *carrier, struct head_write
     (void)carrier;
     head_put(writer, method);
     head_put(writer, CY_BYTES(" "));
-    head_put(writer, base_path);
+    if (base_path.count) head_put(writer, base_path);
     head_put(writer, target);
-    head_put(writer, CY_BYTES(" HTTP/1.1\r\n"));
-    head_put_field(writer, CY_BYTES("Host"), host);
+    head_put(writer, CY_BYTES(" HTTP/1.1\r\nHost: "));
+    head_put(writer, host);
+    head_put(writer, CY_BYTES("\r\n"));
 }
 
 static void pool_put_end(struct upstream_carrier *carrier, struct head_writer *writer)

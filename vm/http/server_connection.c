@@ -406,9 +406,12 @@ static void connection_put_status(struct exchange_carrier *carrier, struct head_
                                   uint16_t status, cy_bytes reason)
 {
     (void)carrier;
-    head_put(writer, CY_BYTES("HTTP/1.1 "));
-    head_put_u64(writer, status);
-    head_put(writer, CY_BYTES(" "));
+    DCHECK(status >= 100 && status <= 999);
+    uint8_t line[] = "HTTP/1.1 000 "; /* one piece: each costs a look at the room that is left */
+    line[9] = (uint8_t)('0' + status / 100);
+    line[10] = (uint8_t)('0' + status / 10 % 10);
+    line[11] = (uint8_t)('0' + status % 10);
+    head_put(writer, cy_bytes_of(line, sizeof line - 1));
     head_put(writer, reason);
     head_put(writer, CY_BYTES("\r\n"));
 }

@@ -333,7 +333,7 @@ static void stream_test_on_text(struct stream_read *read)
 static struct buffer *stream_test_buffer(struct loop *loop, cy_bytes text)
 {
     struct buffer *buffer = buffer_take(loop_buffers(loop));
-    memcpy(buffer->data, text.data, text.count);
+    if (text.count) memcpy(buffer->data, text.data, text.count);
     buffer->end = (uint32_t)text.count;
     return buffer;
 }
