@@ -47,7 +47,7 @@ static void relay_add_part(struct loop_send *send, cy_bytes part)
     send->parts[send->part_count++] = part;
 }
 
-/* Pieces lie in one buffer, each behind the one before, so a small one can slide down to it: where the buffer is ours. */
+/* Pieces lie in one buffer, each behind the one before, so a small one can slide down to it if the buffer is ours. */
 static void relay_add_piece(struct loop_send *send, uint32_t first_piece, cy_bytes piece, bool may_move)
 {
     if (may_move && send->part_count > first_piece && piece.count <= RELAY_SMALL_PIECE_BYTES) {

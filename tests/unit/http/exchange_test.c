@@ -319,7 +319,7 @@ START_TEST(test_a_request_needs_no_socket)
 }
 END_TEST
 
-/* One request over a stream that says `info` of itself. True when it reached the handler; else the server must close. */
+/* One request over a stream that says `info` of itself. True: it reached the handler; else the server closed. */
 static bool exchange_ask(struct exchange_world *world, const struct stream_info *info)
 {
     struct stream *near, *far;
