@@ -43,12 +43,13 @@ layer_sources = $(sort $(wildcard $(call layer_folder,$1)/*.c))
 
 SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
 # Natives of group CORE lie in vm/native too: the files there that see base, code and run only. native.c names them all.
-BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http)|<(yaml|openssl|ffi)
+BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml)|<(yaml|openssl|ffi)
 SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
     $(shell grep -LE 'include .?($(BEYOND_CORE))' $(call layer_sources,native) /dev/null | grep '\.c$$'))
 SOURCES_ALL := $(foreach layer,$(LAYERS_ALL),$(call layer_sources,$(layer))) $(wildcard vm/main.c)
 STDLIB := $(sort $(wildcard stdlib/*.han))
-TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)))
+TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)) \
+    $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
 TESTS := $(filter %_test.c,$(TEST_SOURCES))
 TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/support/*.c)))
 
@@ -145,7 +146,8 @@ help:
 	@echo "make test       the suite (under 5 minutes); make test-all adds the slow ones"
 	@echo "make unit LAYERS='base code'   unit tests of some layers only"
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
-	@echo "make valgrind   unit tests and a part of the language tests under valgrind"
+	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
+	@echo "make fuzz       damaged .toau files for TIME=300 seconds, from a new seed"
 	@echo "make format     clang-format over all C files"
 	@echo "make docs       write docs/OPCODES.md from the tables"
 	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR when set"
@@ -229,12 +231,26 @@ $(OUT)/crownyc-core: $(OBJECTS_CORE) $(OUT)/objects/tests/support/core_main.o
 
 # -- tests ---------------------------------------------------------------------------------------------------------
 
+# Two commands that run whatever they are given within bounds: mutants of programs, and programs without memory. They
+# need the core only, and are built with sanitizers also for `make test`: that is a third of a minute.
+HARNESSES := $(OUT)/toau_mutate $(OUT)/fail_allocations
+$(HARNESSES): $(OBJECTS_CORE) $(call OBJECTS_OF,tests/fuzz/toau_run.c)
+$(OUT)/toau_mutate: $(call OBJECTS_OF,tests/fuzz/toau_mutate.c tests/fuzz/toau_mutate_main.c \
+    $(filter-out %_test.c,$(wildcard tests/unit/code/program_*.c)))
+$(OUT)/fail_allocations: $(call OBJECTS_OF,tests/fault/fail_allocations.c)
+$(HARNESSES):
+	$(call say,LINK $@)
+	$(Q)$(LINK) $^ $(call pkg_libs,$(foreach l,$(call libraries_in,$(SOURCES_CORE)),$($(l)_module))) -lm -o $@
+.PHONY: harnesses fuzz
+harnesses: $(HARNESSES)
+
 # The runner's table is written from the list of files: base/bytes_test.c defines unit_suite_base_bytes().
+TEST_NAMES = $(patsubst tests/%_test.c,%,$(TESTS:tests/unit/%=tests/%))
 $(OUT)/unit_suites.c: FORCE
 	@{ echo '/* Written by the Makefile: do not edit. */'; echo '#include "tests/support/unit_main.h"'; \
-	   for t in $(TESTS:tests/unit/%_test.c=%); do echo "Suite *unit_suite_$$(echo $$t | tr / _)(void);"; done; \
+	   for t in $(TEST_NAMES); do echo "Suite *unit_suite_$$(echo $$t | tr / _)(void);"; done; \
 	   echo 'const struct unit_suite unit_suites[] = {'; \
-	   for t in $(TESTS:tests/unit/%_test.c=%); do n=$$(echo $$t | tr / _); echo "    {\"$$n\", unit_suite_$$n},"; done; \
+	   for t in $(TEST_NAMES); do n=$$(echo $$t | tr / _); echo "    {\"$$n\", unit_suite_$$n},"; done; \
 	   echo '    {NULL, NULL},'; echo '};'; } | { $(call write_if_changed,$@); }
 $(OUT)/objects/tests/unit_suites.o: $(OUT)/unit_suites.c $(OUT)/objects/flags | check-deps-test
 	@mkdir -p $(dir $@)
@@ -263,20 +279,30 @@ test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core
 test test-all: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
 	+@$(MAKE) --no-print-directory all
-	@$(TEST_RUN) --build $(BUILD)/debug --release $(BUILD) $(if $(filter test-all,$@),--all)
+	+@$(MAKE) --no-print-directory SANITIZE=1 harnesses
+	@$(TEST_RUN) --build $(BUILD)/debug --release $(BUILD) --harnesses $(BUILD)/sanitize \
+	    $(if $(filter test-all,$@),--all)
 sanitize: check-deps-test
-	+@$(MAKE) --no-print-directory SANITIZE=1 test-binaries
+	+@$(MAKE) --no-print-directory SANITIZE=1 test-binaries harnesses
 	@$(TEST_RUN) --build $(BUILD)/sanitize --sanitized
 valgrind: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
 	@$(TEST_RUN) --build $(BUILD)/debug --valgrind
+# Mutants of .toau files for TIME seconds, from a new seed.
+TIME ?= 300
+fuzz: check-deps-test
+	+@$(MAKE) --no-print-directory DEBUG=1 all
+	+@$(MAKE) --no-print-directory SANITIZE=1 harnesses
+	@mkdir -p $(BUILD)/fuzz && cd $(BUILD)/fuzz && FUZZ_MS=$(TIME)000 BUILD=$(abspath $(BUILD))/debug \
+	    CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize $(CURDIR)/tests/fuzz/toau_mutate_slow_test.py
 
 run: all
 	@bench/demo.sh $(OUT)
 
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 
-FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c tests/support/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.[ch])
+FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
+    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch])
 format:
 	clang-format -i $(FORMATTED)
 format-check:

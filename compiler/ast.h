@@ -94,6 +94,9 @@ enum name_access { ACCESS_LOCAL, ACCESS_CAPTURE, ACCESS_SELF };
  * (captured, const, imported), so it must lead through a ref. */
 enum assign_form { ASSIGN_PLAIN, ASSIGN_ADD, ASSIGN_APPEND, ASSIGN_PATH, ASSIGN_THROUGH_REF };
 
+/* `path = path + e`, with `e` alone as the value. */
+enum path_form { PATH_SET, PATH_ADD, PATH_APPEND };
+
 struct node {
     uint8_t kind; /* enum node_kind */
     uint8_t op;   /* UNARY, BINARY: the token */
@@ -144,6 +147,8 @@ struct node {
             struct node *value;
             struct span op_span;
             enum assign_form form;
+            enum path_form path_form; /* of PATH and THROUGH_REF */
+            struct node *probe;       /* path_form ADD, APPEND: read, and let go, before `value`; or NULL */
             struct annotation *check; /* the variable's annotation, when the new value must be checked */
         } assign;
         struct {
@@ -199,9 +204,9 @@ struct captured {
     struct symbol *parent_slot; /* from_parent_local: whose slot (the variable, or the parent's self) */
 };
 
-/* A call that happens when this function runs, for the rule about initialisers. */
+/* A call that happens when this function runs, for the rule about initialisers. Neither: a spawn. */
 struct effect {
-    struct function_decl *callee; /* NULL: a native */
+    struct function_decl *callee;
     const struct native_row *native;
     struct span span;
 };
@@ -262,6 +267,7 @@ struct symbol {
     bool constant; /* const, or a function's name */
     bool captured;
     bool ready;         /* GLOBAL: its initialiser was resolved; so an initialiser may read it */
+    bool replaced;      /* assigned as a whole, so that the value may be of another record type */
     bool is_ref;        /* known to hold a ref for ever */
     bool needs_global;  /* GLOBAL: not just a literal that is written into its uses */
     uint8_t value_kind; /* KIND, and a NATIVE that shares its word with one; else KIND_COUNT */

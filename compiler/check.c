@@ -183,7 +183,11 @@ void check_call(struct resolver *resolver, struct node *call)
     while (positional < call->as.call.argument_count && !call->as.call.arguments[positional].name.text.count)
         positional++;
     if (positional > callee.param_count) {
-        check_report_count(resolver, call, &callee);
+        if (callee.any_number)
+            (void)resolve_report(resolver, call->span, DIAG_LIMIT, CY_BYTES("FUNCTION_PARAMS"),
+                                 diag_number(resolver->diags, LIMIT_FUNCTION_PARAMS));
+        else
+            check_report_count(resolver, call, &callee);
         return;
     }
     struct call_plan *plan = arena_alloc_zeroed(resolver->arena, sizeof *plan);
@@ -220,11 +224,44 @@ void check_field(struct resolver *resolver, const struct record_decl *record, co
 void check_literal(struct resolver *resolver, const struct annotation *annotation, const struct node *value)
 {
     if (!annotation || !annotation->known || !value) return;
-    uint8_t kind = ast_value_kind(value);
-    if (kind == KIND_COUNT || (!annotation->record && annotation->kind == kind)) return;
+    const struct symbol *known = value->kind == NODE_CALL ? value->as.call.known : NULL;
+    const struct record_decl *built = known && known->kind == SYMBOL_RECORD ? known->record : NULL;
+    uint8_t kind = built ? KIND_RECORD : ast_value_kind(value);
+    if (kind == KIND_COUNT) return;
+    if (annotation->record ? built == annotation->record : annotation->kind == kind) return;
     bool korean = resolver->compilation->options->korean;
     (void)resolve_report(resolver, value->span, DIAG_WRONG_KIND, annotation->name.text,
-                         cy_bytes_from_text(kind_name(kind, korean)));
+                         built ? built->name.text
+                               : cy_bytes_from_text(kind_name((enum value_kind)kind, korean)));
+}
+
+static const struct field_decl *check_find_field(const struct record_decl *record, cy_bytes name)
+{
+    for (uint32_t i = 0; i < record->field_count; i++)
+        if (cy_bytes_equal(record->fields[i].name.text, name)) return &record->fields[i];
+    return NULL;
+}
+
+void check_path(struct resolver *resolver, const struct record_decl *record, const struct node *assign)
+{
+    struct ast_spine spine;
+    ast_spine_init(&spine);
+    struct node *node = assign->as.assign.target;
+    for (; node->kind == NODE_INDEX || (node->kind == NODE_FIELD && !node->as.field.member);
+         node = ast_left(node))
+        ast_spine_push(&spine, node);
+    /* From the variable outwards, as long as annotations say what is there. */
+    while (record && spine.count > 0) {
+        node = spine.items[--spine.count];
+        if (node->kind != NODE_FIELD) break;
+        check_field(resolver, record, &node->as.field.name);
+        const struct field_decl *field = check_find_field(record, node->as.field.name.text);
+        const struct annotation *annotation = field ? field->annotation : NULL;
+        if (spine.count == 0 && assign->as.assign.path_form == PATH_SET)
+            check_literal(resolver, annotation, assign->as.assign.value);
+        record = annotation && annotation->known ? annotation->record : NULL;
+    }
+    ast_spine_fini(&spine);
 }
 
 /* Recursion is as deep as the source nests; chains to the left have been folded when they are constant. */
@@ -274,12 +311,12 @@ static void check_walk_push(struct arena *arena, struct check_walk *walk, struct
     walk->items[walk->count++] = function;
 }
 
-/* The first native with an effect that `start` reaches through calls of known functions; NULL when none. `visited`
- * marks stay set in the list, which is how each round undoes only its own. */
-static const struct native_row *check_reached_effect(struct arena *arena, struct function_decl *start,
-                                                     struct check_walk *walk)
+/* The first native with an effect, or spawn, that `start` reaches through calls of known functions; NULL when none.
+ * `visited` marks stay set in the list, which is how each round undoes only its own. */
+static const struct effect *check_reached_effect(struct arena *arena, struct function_decl *start,
+                                                 struct check_walk *walk)
 {
-    const struct native_row *found = NULL;
+    const struct effect *found = NULL;
     walk->count = 0;
     check_walk_push(arena, walk, start);
     for (uint32_t next = 0; next < walk->count && !found; next++) {
@@ -288,12 +325,25 @@ static const struct native_row *check_reached_effect(struct arena *arena, struct
             const struct effect *effect = &function->effects[i];
             if (effect->callee)
                 check_walk_push(arena, walk, effect->callee);
-            else if (check_is_effect(effect->native))
-                found = effect->native;
+            else if (!effect->native || check_is_effect(effect->native))
+                found = effect;
         }
     }
     for (uint32_t i = 0; i < walk->count; i++) walk->items[i]->visited = false;
     return found;
+}
+
+static void check_initialiser(struct compilation *compilation, const struct unit *unit,
+                              const struct effect *effect, struct check_walk *walk)
+{
+    const struct effect *found = effect;
+    if (effect->callee) found = check_reached_effect(&compilation->arena, effect->callee, walk);
+    if (!found || (found->native && !check_is_effect(found->native))) return;
+    if (found->native)
+        (void)diag_report_1(&compilation->diags, &unit->source, effect->span, DIAG_INITIALISER_EFFECT,
+                            cy_bytes_from_text(found->native->english));
+    else
+        (void)diag_report_0(&compilation->diags, &unit->source, effect->span, DIAG_SPAWN_INITIALISER);
 }
 
 /* Initialisers run before the program may wait or use a capability. Calls through values cannot be seen here; those
@@ -302,16 +352,9 @@ void check_initialisers(struct compilation *compilation)
 {
     struct check_walk walk = {0};
     for (uint32_t i = 0; i < compilation->units.count; i++) {
-        struct unit *unit = compilation->units.items[i];
-        for (uint32_t k = 0; k < unit->init->effect_count; k++) {
-            const struct effect *effect = &unit->init->effects[k];
-            const struct native_row *row =
-                effect->native && check_is_effect(effect->native) ? effect->native : NULL;
-            if (effect->callee) row = check_reached_effect(&compilation->arena, effect->callee, &walk);
-            if (row)
-                (void)diag_report_1(&compilation->diags, &unit->source, effect->span, DIAG_INITIALISER_EFFECT,
-                                    cy_bytes_from_text(row->english));
-        }
+        const struct unit *unit = compilation->units.items[i];
+        for (uint32_t k = 0; k < unit->init->effect_count; k++)
+            check_initialiser(compilation, unit, &unit->init->effects[k], &walk);
     }
 }
 

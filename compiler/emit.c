@@ -55,8 +55,16 @@ static void emit_record(struct emitter *emitter, const struct record_decl *recor
     type->module = module;
     type->field_count = record->field_count;
     type->fields = emit_array(emitter, record->field_count, sizeof *type->fields);
-    for (uint32_t i = 0; i < record->field_count; i++)
-        type->fields[i].name = emit_string(emitter, record->fields[i].name.text);
+    for (uint32_t i = 0; i < record->field_count; i++) {
+        const struct annotation *annotation = record->fields[i].annotation;
+        struct record_field *field = &type->fields[i];
+        *field = (struct record_field){emit_string(emitter, record->fields[i].name.text), RECORD_FIELD_ANY,
+                                       PROGRAM_NO_INDEX};
+        if (!annotation) continue;
+        CHECK(annotation->known);
+        field->kind = annotation->record ? KIND_RECORD : annotation->kind;
+        if (annotation->record) field->record = annotation->record->index;
+    }
 }
 
 static void emit_exports(struct emitter *emitter, const struct unit *unit, struct module *module)

@@ -2,9 +2,9 @@
  *
  * compiler/emit_assign.c: let and assignment.
  *
- * Here is what makes value semantics cheap: `x = x + e` and `x[i].f = v` are single instructions on the variable
- *                                           itself, so
- * that a value nobody else holds is changed in place.
+ * Here is what makes value semantics cheap: `x = x + e`, `x[i].f = v` and `x[i].f = x[i].f + e` are single instructions
+ *                                           on the variable itself, so that a value nobody else holds is changed in
+ *                                           place.
  */
 #include "compiler/emit_internal.h"
 #include "vm/base/check.h"
@@ -64,6 +64,24 @@ static struct node *emit_assign_root(struct node *target)
     return node;
 }
 
+/* Behind the keys: the value, and the instruction on `target`, a slot or a module variable. */
+static void emit_assign_path_value(struct code *code, struct node *node, bool local, uint32_t target,
+                                   uint32_t key_count)
+{
+    static const uint8_t opcodes[][2] = {
+        [PATH_SET] = {OP_GLOBAL_PATH_SET, OP_LOCAL_PATH_SET},
+        [PATH_ADD] = {OP_GLOBAL_PATH_ADD, OP_LOCAL_PATH_ADD},
+        [PATH_APPEND] = {OP_GLOBAL_PATH_APPEND, OP_LOCAL_PATH_APPEND},
+    };
+    if (node->as.assign.probe) {
+        emit_expression(code, node->as.assign.probe);
+        emit_op(code, node->as.assign.probe->span, OP_POP);
+    }
+    emit_expression(code, node->as.assign.value);
+    emit_op_ab(code, node->as.assign.target->span, opcodes[node->as.assign.path_form][local], target,
+               key_count);
+}
+
 /* A root that may not be written itself: its value must be a ref, and the write goes into the cell. */
 static void emit_assign_through_ref(struct code *code, struct node *node)
 {
@@ -76,8 +94,7 @@ static void emit_assign_through_ref(struct code *code, struct node *node)
     emit_op_a(code, root->span, OP_CHECK_KIND, KIND_REF);
     emit_local_set(code, root->span, temp);
     uint32_t count = emit_assign_keys(code, target, &root);
-    emit_expression(code, node->as.assign.value);
-    emit_op_ab(code, target->span, OP_LOCAL_PATH_SET, temp, count);
+    emit_assign_path_value(code, node, true, temp, count);
     code->temp_next = temp_before;
 }
 
@@ -86,10 +103,8 @@ static void emit_assign_path(struct code *code, struct node *node)
     struct node *target = node->as.assign.target, *root;
     uint32_t count = emit_assign_keys(code, target, &root);
     const struct symbol *symbol = root->as.name.symbol;
-    emit_expression(code, node->as.assign.value);
     bool local = symbol->kind == SYMBOL_LOCAL;
-    emit_op_ab(code, target->span, local ? OP_LOCAL_PATH_SET : OP_GLOBAL_PATH_SET,
-               local ? symbol->slot : symbol->index, count);
+    emit_assign_path_value(code, node, local, local ? symbol->slot : symbol->index, count);
 }
 
 void emit_assign(struct code *code, struct node *node)

@@ -34,14 +34,6 @@ static void emit_call_absent(struct code *code, const struct node *call, uint32_
     code->fixed_place = outer;
 }
 
-static void emit_call_check_field(struct code *code, const struct node *call, uint32_t index)
-{
-    const struct symbol *known = call->as.call.known;
-    const struct node *value = call->as.call.plan->values[index];
-    if (known->kind == SYMBOL_RECORD && value)
-        emit_check(code, known->record->fields[index].annotation, value, value->span);
-}
-
 /* Named out of order: evaluate as written, into temporaries, then push as declared. */
 static void emit_call_reordered(struct code *code, const struct node *call)
 {
@@ -62,7 +54,6 @@ static void emit_call_reordered(struct code *code, const struct node *call)
             emit_local_get(code, plan->values[index]->span, temps[i], true);
         else
             emit_call_absent(code, call, index);
-        emit_call_check_field(code, call, index);
     }
     code->temp_next = temp_before;
 }
@@ -85,7 +76,6 @@ static uint32_t emit_call_push(struct code *code, const struct node *call)
             emit_expression(code, plan->values[index]);
         else
             emit_call_absent(code, call, index);
-        emit_call_check_field(code, call, index);
     }
     return plan->count;
 }

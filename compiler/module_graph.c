@@ -167,8 +167,17 @@ static cy_err module_graph_find(struct module_graph_path *path, cy_bytes name, s
 static cy_bytes module_graph_reason(struct compilation *compilation, cy_err err)
 {
     char reason[128];
-    return arena_copy(&compilation->arena, cy_bytes_from_text(cy_err_describe(
-                                               err, compilation->options->korean, reason, sizeof reason)));
+    bool korean = compilation->options->korean;
+    struct builder text;
+    builder_init(&text);
+    builder_text(&text, cy_err_describe(err, korean, reason, sizeof reason));
+    if (cy_is(err, CY_ERR_TOO_LARGE))
+        builder_printf(&text, korean ? " (한도 SOURCE_BYTES: %d 바이트)" : " (limit SOURCE_BYTES: %d bytes)",
+                       LIMIT_SOURCE_BYTES);
+    if (text.failed) mem_exhausted();
+    cy_bytes copy = arena_copy(&compilation->arena, builder_view(&text));
+    builder_fini(&text);
+    return copy;
 }
 
 /* -- imports ------------------------------------------------------------------------------------------------------- */

@@ -499,10 +499,15 @@ static void resolve_check_fields(struct resolver *resolver)
 {
     for (uint32_t i = 0; i < resolver->field_check_count; i++) {
         struct node *node = resolver->field_checks[i];
-        const struct symbol *symbol = node->as.field.target->as.name.symbol;
-        bool annotated = symbol->annotation != NULL;
-        if (!symbol->record || (!annotated && symbol->assigned_span.end)) continue;
-        check_field(resolver, symbol->record, &node->as.field.name);
+        const struct node *root = node->kind == NODE_ASSIGN ? node->as.assign.target : node->as.field.target;
+        while (root->kind != NODE_NAME && !(root->kind == NODE_FIELD && root->as.field.member))
+            root = ast_left(root);
+        const struct symbol *symbol = root->kind == NODE_NAME ? root->as.name.symbol : root->as.field.member;
+        if (!symbol->record || (!symbol->annotation && symbol->replaced)) continue;
+        if (node->kind == NODE_ASSIGN)
+            check_path(resolver, symbol->record, node);
+        else
+            check_field(resolver, symbol->record, &node->as.field.name);
     }
     resolver->field_check_count = 0;
 }
@@ -512,6 +517,7 @@ void resolve_units(struct compilation *compilation)
     struct resolver resolver = {
         .compilation = compilation, .arena = &compilation->arena, .diags = &compilation->diags};
     map_init(&resolver.locals, (hash_seed){0, 0});
+    map_init(&resolver.captures, (hash_seed){0, 0});
     for (uint32_t i = 0; i < compilation->units.count; i++) {
         struct unit *unit = compilation->units.items[i];
         unit->init = arena_alloc_zeroed(resolver.arena, sizeof *unit->init);
@@ -524,6 +530,7 @@ void resolve_units(struct compilation *compilation)
         resolve_unit(&resolver, compilation->order.items[i]);
         resolve_check_fields(&resolver);
     }
+    map_fini(&resolver.captures);
     map_fini(&resolver.locals);
     check_initialisers(compilation);
     check_main(compilation);

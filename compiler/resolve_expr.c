@@ -9,6 +9,7 @@
 #include "compiler/resolve_internal.h"
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
+#include "vm/base/mem.h"
 #include "vm/code/native_table.h"
 #include "vm/code/opcode.h"
 
@@ -31,18 +32,25 @@ static void resolve_expr_note_read(struct resolver *resolver, struct symbol *sym
     resolver->reads[resolver->read_count++] = (struct resolver_read){symbol, node};
 }
 
-static uint32_t resolve_expr_find_capture(const struct function_decl *function, const struct symbol *symbol)
+/* The entry of `symbol` in what `function` captures; made, with number UINT32_MAX, when it is not there. */
+static struct map_entry *resolve_expr_capture_entry(struct resolver *resolver,
+                                                    const struct function_decl *function,
+                                                    const struct symbol *symbol)
 {
-    for (uint32_t i = 0; i < function->capture_count; i++)
-        if (function->captures[i].symbol == symbol) return i;
-    return UINT32_MAX;
+    const void *key[2] = {function, symbol};
+    bool inserted;
+    struct map_entry *entry =
+        map_insert(&resolver->captures, cy_bytes_of((const uint8_t *)key, sizeof key), &inserted);
+    if (!entry) mem_exhausted();
+    if (inserted) entry->value.number = UINT32_MAX;
+    return entry;
 }
 
 static uint32_t resolve_expr_add_capture(struct resolver *resolver, struct function_decl *function,
                                          struct symbol *symbol, struct span span)
 {
-    uint32_t found = resolve_expr_find_capture(function, symbol);
-    if (found != UINT32_MAX) return found;
+    uint64_t *index = &resolve_expr_capture_entry(resolver, function, symbol)->value.number;
+    if (*index != UINT32_MAX) return (uint32_t)*index;
     if (function->capture_count == LIMIT_FUNCTION_CAPTURES) {
         (void)resolve_report(resolver, span, DIAG_LIMIT, CY_BYTES("FUNCTION_CAPTURES"),
                              diag_number(resolver->diags, LIMIT_FUNCTION_CAPTURES));
@@ -52,7 +60,8 @@ static uint32_t resolve_expr_add_capture(struct resolver *resolver, struct funct
     if (captured.from_parent_local)
         captured.parent_slot = symbol;
     else
-        captured.index = (uint16_t)resolve_expr_find_capture(function->parent, symbol);
+        captured.index =
+            (uint16_t)resolve_expr_capture_entry(resolver, function->parent, symbol)->value.number;
     if (function->capture_count == function->capture_capacity) {
         uint32_t capacity = function->capture_capacity ? function->capture_capacity * 2 : 4;
         function->captures =
@@ -61,6 +70,7 @@ static uint32_t resolve_expr_add_capture(struct resolver *resolver, struct funct
         function->capture_capacity = capacity;
     }
     function->captures[function->capture_count] = captured;
+    resolve_expr_capture_entry(resolver, function, symbol)->value.number = function->capture_count;
     return function->capture_count++;
 }
 
@@ -197,16 +207,9 @@ static bool resolve_expr_member_value(struct resolver *resolver, struct node *no
 
 /* -- calls --------------------------------------------------------------------------------------------------------- */
 
-static void resolve_expr_note_effect(struct resolver *resolver, const struct symbol *known, struct span span)
+static void resolve_expr_add_effect(struct resolver *resolver, struct effect effect)
 {
     struct function_decl *function = resolver->function;
-    bool native = known->kind == SYMBOL_NATIVE;
-    if (!native && !known->function) return; /* a record */
-    if (native && known->native->capability == 0 &&
-        !(known->native->flags & (NATIVE_FLAG_WAIT | NATIVE_FLAG_MAIN)))
-        return;
-    struct effect effect = {
-        .callee = native ? NULL : known->function, .native = native ? known->native : NULL, .span = span};
     if (function->effect_count == function->effect_capacity) {
         uint32_t capacity = function->effect_capacity ? function->effect_capacity * 2 : 4;
         function->effects = arena_grow(resolver->arena, function->effects,
@@ -214,6 +217,18 @@ static void resolve_expr_note_effect(struct resolver *resolver, const struct sym
         function->effect_capacity = capacity;
     }
     function->effects[function->effect_count++] = effect;
+}
+
+static void resolve_expr_note_effect(struct resolver *resolver, const struct symbol *known, struct span span)
+{
+    bool native = known->kind == SYMBOL_NATIVE;
+    if (!native && !known->function) return; /* a record */
+    if (native && known->native->capability == 0 &&
+        !(known->native->flags & (NATIVE_FLAG_WAIT | NATIVE_FLAG_MAIN)))
+        return;
+    resolve_expr_add_effect(resolver, (struct effect){.callee = native ? NULL : known->function,
+                                                      .native = native ? known->native : NULL,
+                                                      .span = span});
 }
 
 /* What the callee of a call is, when that is known before it is evaluated. `*is_static_out`: the callee needs no
@@ -271,6 +286,18 @@ static void resolve_expr_items(struct resolver *resolver, struct node_list *item
     for (uint32_t i = 0; i < items->count; i++) resolve_expression(resolver, items->items[i]);
 }
 
+static void resolve_expr_spawn(struct resolver *resolver, struct node *node)
+{
+    struct node *call = node->as.operand;
+    resolve_expr_add_effect(resolver, (struct effect){.span = node->span});
+    resolve_expression(resolver, call);
+    const struct symbol *known = call->kind == NODE_CALL ? call->as.call.known : NULL;
+    if (known && known->kind == SYMBOL_RECORD)
+        (void)resolve_report(resolver, call->span, DIAG_SPAWN_WHAT, CY_BYTES_NONE, CY_BYTES_NONE);
+    if (known && known->kind == SYMBOL_NATIVE)
+        (void)resolve_report(resolver, call->span, DIAG_SPAWN_NATIVE, known->name, CY_BYTES_NONE);
+}
+
 static void resolve_expr_leaf(struct resolver *resolver, struct node *node)
 {
     switch (node->kind) {
@@ -285,13 +312,7 @@ static void resolve_expr_leaf(struct resolver *resolver, struct node *node)
         resolve_expression(resolver, node->as.operand);
         fold_node(resolver->arena, node);
         break;
-    case NODE_SPAWN:
-        resolve_expression(resolver, node->as.operand);
-        if (node->as.operand->kind == NODE_CALL && node->as.operand->as.call.known &&
-            node->as.operand->as.call.known->kind == SYMBOL_RECORD)
-            (void)resolve_report(resolver, node->as.operand->span, DIAG_SPAWN_WHAT, CY_BYTES_NONE,
-                                 CY_BYTES_NONE);
-        break;
+    case NODE_SPAWN: resolve_expr_spawn(resolver, node); break;
     case NODE_REF: resolve_expression(resolver, node->as.operand); break;
     case NODE_RANGE:
         resolve_expression(resolver, node->as.binary.left);
@@ -318,7 +339,11 @@ static void resolve_expr_finish_field(struct resolver *resolver, struct node *no
     bool variable =
         target->kind == NODE_NAME && target->as.name.symbol &&
         (target->as.name.symbol->kind == SYMBOL_LOCAL || target->as.name.symbol->kind == SYMBOL_GLOBAL);
-    if (!variable) return;
+    if (variable) resolve_check_later(resolver, node);
+}
+
+void resolve_check_later(struct resolver *resolver, struct node *node)
+{
     if (resolver->field_check_count == resolver->field_check_capacity) {
         uint32_t capacity = resolver->field_check_capacity ? resolver->field_check_capacity * 2 : 64;
         resolver->field_checks = arena_grow(resolver->arena, resolver->field_checks,

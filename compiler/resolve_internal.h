@@ -40,9 +40,10 @@ struct resolver {
     struct resolver_read *reads; /* inside returns' values; each return looks at those behind its start */
     uint32_t read_count, read_capacity;
     uint32_t return_nesting; /* returns whose value we are inside of, also through inner functions */
-    struct node *
-        *field_checks; /* FIELD nodes of variables whose record type holds if nothing else is assigned */
+    /* FIELD nodes, and ASSIGN nodes to a path, of variables whose record type holds if nothing else is assigned */
+    struct node **field_checks;
     uint32_t field_check_count, field_check_capacity;
+    struct map captures; /* by function and variable: its index in the function's captures */
     bool locals_limit_reported;
 };
 
@@ -67,6 +68,8 @@ void resolve_expression(struct resolver *resolver, struct node *node);
 void resolve_access(struct resolver *resolver, struct node *node, struct symbol *symbol);
 /* `target.member` where target is a module or a kind word: the member's symbol, else NULL with *is_member false. */
 struct symbol *resolve_static_member(struct resolver *resolver, struct node *field, bool *is_member_out);
+/* To be looked at again when the whole module has been seen. */
+void resolve_check_later(struct resolver *resolver, struct node *node);
 
 /* resolve_stmt.c */
 void resolve_block(struct resolver *resolver, struct block *block);
@@ -77,7 +80,9 @@ void resolve_let_facts(struct symbol *symbol, const struct node *let);
 void check_call(struct resolver *resolver, struct node *call);
 void check_unused(struct resolver *resolver, const struct node *call);
 void check_field(struct resolver *resolver, const struct record_decl *record, const struct word *field);
-/* A literal where an annotation stands. */
+/* `path = value` against the fields on the path. */
+void check_path(struct resolver *resolver, const struct record_decl *record, const struct node *assign);
+/* A literal, or a record just built, where an annotation stands. */
 void check_literal(struct resolver *resolver, const struct annotation *annotation, const struct node *value);
 void check_constant(struct resolver *resolver, const struct node *node);
 void check_initialisers(struct compilation *compilation);

@@ -66,14 +66,44 @@ static void resolve_stmt_mark_assigned(struct symbol *symbol, struct span span)
     if (!symbol->assigned_span.end) symbol->assigned_span = span;
 }
 
-/* Whether `x = value` has the form x + e: the leftmost operand of a chain of + is x. Gives the node whose left it
- * is. */
-static struct node *resolve_stmt_find_addition(struct node *value, const struct symbol *symbol)
+static bool resolve_stmt_same_key(const struct node *a, const struct node *b)
+{
+    if (a->kind != b->kind) return false;
+    switch (a->kind) {
+    case NODE_NAME: return a->as.name.symbol && a->as.name.symbol == b->as.name.symbol;
+    case NODE_NIL: return true;
+    case NODE_BOOL: return a->as.boolean == b->as.boolean;
+    case NODE_INT: return a->as.integer == b->as.integer;
+    case NODE_STR: return cy_bytes_equal(a->as.text, b->as.text);
+    default: return false; /* a float is a rare key; the rest may run code */
+    }
+}
+
+/* Whether both are one place, whose keys are names and literals: so they have one value however often they are
+ * evaluated. */
+static bool resolve_stmt_same_place(const struct node *a, const struct node *b)
+{
+    for (;; a = ast_left(a), b = ast_left(b)) {
+        if (a->kind != b->kind) return false;
+        if (a->kind == NODE_NAME) return a->as.name.symbol && a->as.name.symbol == b->as.name.symbol;
+        if (a->kind == NODE_INDEX) {
+            if (!resolve_stmt_same_key(a->as.index.index, b->as.index.index)) return false;
+            continue;
+        }
+        if (a->kind != NODE_FIELD) return false;
+        if (a->as.field.member || b->as.field.member) return a->as.field.member == b->as.field.member;
+        if (!cy_bytes_equal(a->as.field.name.text, b->as.field.name.text)) return false;
+    }
+}
+
+/* Whether `place = value` has the form place + e: the leftmost operand of a chain of + is the place. Gives the node
+ * whose left it is. */
+static struct node *resolve_stmt_find_addition(struct node *value, const struct node *place)
 {
     struct node *node = value;
     while (node->kind == NODE_BINARY && node->op == TOKEN_PLUS) {
         struct node *left = node->as.binary.left;
-        if (left->kind == NODE_NAME && left->as.name.symbol == symbol) return node;
+        if (resolve_stmt_same_place(place, left)) return node;
         node = left;
     }
     return NULL;
@@ -87,23 +117,72 @@ static bool resolve_stmt_may_regroup(const struct node *second)
     return second->kind == NODE_STR || second->kind == NODE_TEXT || second->kind == NODE_LIST;
 }
 
-static void resolve_stmt_choose_form(struct node *assign, const struct symbol *symbol)
+/* The e of `place = place + e`, NULL when the statement has not that form. `*left_out` is the second `place`. A list
+ * of one item becomes that item, with *one_item_out. */
+static struct node *resolve_stmt_take_addition(struct node *assign, struct node **left_out,
+                                               bool *one_item_out)
 {
     struct node *value = assign->as.assign.value;
-    struct node *addition = resolve_stmt_find_addition(value, symbol);
-    if (!addition) return;
+    struct node *addition = resolve_stmt_find_addition(value, assign->as.assign.target);
+    if (!addition) return NULL;
+    *left_out = addition->as.binary.left;
     struct node *second = addition->as.binary.right;
     if (addition != value) {
-        if (!resolve_stmt_may_regroup(second)) return;
+        if (!resolve_stmt_may_regroup(second)) return NULL;
         struct node *above = value;
         while (above->as.binary.left != addition) above = above->as.binary.left;
         above->as.binary.left = second;
     } else {
         value = second;
     }
-    bool one_item = value->kind == NODE_LIST && value->as.items.count == 1;
+    *one_item_out = value->kind == NODE_LIST && value->as.items.count == 1;
+    return *one_item_out ? value->as.items.items[0] : value;
+}
+
+static void resolve_stmt_choose_form(struct node *assign)
+{
+    struct node *left;
+    bool one_item;
+    struct node *value = resolve_stmt_take_addition(assign, &left, &one_item);
+    if (!value) return;
     assign->as.assign.form = one_item ? ASSIGN_APPEND : ASSIGN_ADD;
-    assign->as.assign.value = one_item ? value->as.items.items[0] : value;
+    assign->as.assign.value = value;
+}
+
+/* What cannot fail: so it may as well be evaluated before the place is read. */
+static bool resolve_stmt_cannot_fail(const struct node *node)
+{
+    if (ast_is_literal(node) || node->kind == NODE_NAME || node->kind == NODE_FUNCTION) return true;
+    if (node->kind != NODE_LIST && node->kind != NODE_TEXT) return false;
+    for (uint32_t i = 0; i < node->as.items.count; i++)
+        if (!resolve_stmt_cannot_fail(node->as.items.items[i])) return false;
+    return true;
+}
+
+/* Whether what e calls could change the place: through a module variable, or a ref on the way, which only a field
+ * `value` enters. */
+static bool resolve_stmt_calls_reach(const struct node *assign, const struct symbol *symbol)
+{
+    if (symbol->kind != SYMBOL_LOCAL || assign->as.assign.form != ASSIGN_PATH) return true;
+    const struct node *node = assign->as.assign.target;
+    for (; node->kind != NODE_NAME; node = ast_left(node))
+        if (node->kind == NODE_FIELD && cy_bytes_equal(node->as.field.name.text, CY_BYTES("value")))
+            return true;
+    return false;
+}
+
+/* `path = path + e` in one instruction, when nobody can tell. The long form reads the place before e: when e may fail
+ * or do something, the place is read (and let go) there too, so that what is missing is said first. */
+static void resolve_stmt_choose_path_form(struct node *assign, const struct symbol *symbol, bool calls)
+{
+    struct node *left;
+    bool one_item;
+    if (calls && resolve_stmt_calls_reach(assign, symbol)) return;
+    struct node *value = resolve_stmt_take_addition(assign, &left, &one_item);
+    if (!value) return;
+    assign->as.assign.path_form = one_item ? PATH_APPEND : PATH_ADD;
+    assign->as.assign.value = value;
+    if (!resolve_stmt_cannot_fail(value)) assign->as.assign.probe = left;
 }
 
 /* A variable with a checked kind keeps it under + only when that kind is str or list. */
@@ -135,11 +214,12 @@ static void resolve_stmt_assign_name(struct resolver *resolver, struct node *nod
         return;
     }
     resolve_stmt_mark_assigned(symbol, word.span);
+    symbol->replaced = true;
     resolve_access(resolver, target, symbol);
     check_literal(resolver, symbol->annotation, node->as.assign.value);
     /* A module variable may be changed by what e calls; then x must be read before e, which only the long form does. */
     bool may_add = resolve_stmt_keeps_kind(symbol->annotation) && (local || calls == resolver->call_serial);
-    if (may_add) resolve_stmt_choose_form(node, symbol);
+    if (may_add) resolve_stmt_choose_form(node);
     if (node->as.assign.form == ASSIGN_PLAIN) {
         node->as.assign.check = symbol->annotation;
         bool moves = local && symbol->last_read && symbol->last_read_serial > reads &&
@@ -232,6 +312,7 @@ static void resolve_stmt_assign_path(struct resolver *resolver, struct node *nod
         (void)resolve_report(resolver, target->span, DIAG_LIMIT, CY_BYTES("FUNCTION_PARAMS"),
                              diag_number(resolver->diags, LIMIT_FUNCTION_PARAMS));
     resolve_stmt_path_keys(resolver, target, count);
+    uint64_t calls = resolver->call_serial;
     resolve_expression(resolver, node->as.assign.value);
     if (root->kind != NODE_NAME && !is_member) {
         (void)resolve_report(resolver, target->span, DIAG_NOT_ASSIGNABLE, CY_BYTES_NONE, CY_BYTES_NONE);
@@ -243,8 +324,8 @@ static void resolve_stmt_assign_path(struct resolver *resolver, struct node *nod
     }
     if (!resolve_stmt_path_form(resolver, node, symbol, root, first)) return;
     if (!is_member) resolve_access(resolver, root, symbol);
-    if (first->kind == NODE_FIELD && symbol->annotation && symbol->record)
-        check_field(resolver, symbol->record, &first->as.field.name);
+    resolve_stmt_choose_path_form(node, symbol, calls != resolver->call_serial);
+    if (first->kind == NODE_FIELD) resolve_check_later(resolver, node);
     if (symbol->kind == SYMBOL_LOCAL) symbol->last_read = NULL;
 }
 

@@ -75,8 +75,7 @@ static bool main_is_source(const char *path)
     return source;
 }
 
-/* -- options shared by commands
- * ---------------------------------------------------------------------------------------- */
+/* -- options shared by commands -------------------------------------------------------------------------- */
 static bool main_capability_words(struct main_options *options, const char *words, bool allow)
 {
     cy_bytes rest = cy_bytes_from_text(words);
@@ -157,8 +156,7 @@ static const char *main_one_file(struct main_options *options, int argc, char **
     return file;
 }
 
-/* -- compile
- * -------------------------------------------------------------------------------------------------------------- */
+/* -- compile --------------------------------------------------------------------------------------------- */
 static int main_compile_to(struct main_options *options, const char *path, struct builder *toau)
 {
     if (main_ends_with(path, ".rpn")) {
@@ -226,8 +224,7 @@ static int main_compile(struct main_options *options, int argc, char **argv)
     return code;
 }
 
-/* -- run
- * -------------------------------------------------------------------------------------------------------------------- */
+/* -- run ------------------------------------------------------------------------------------------------- */
 static int main_read_toau(struct main_options *options, const char *path, struct builder *toau)
 {
     cy_err err = file_read(path, LIMIT_TOAU_BYTES, toau);
@@ -268,8 +265,7 @@ static int main_run(struct main_options *options, int argc, char **argv)
     return code;
 }
 
-/* -- looking at files
- * ---------------------------------------------------------------------------------------------------------- */
+/* -- looking at files ------------------------------------------------------------------------------------ */
 static int main_load(struct main_options *options, const char *path, struct builder *toau,
                      struct program **program_out)
 {
@@ -346,8 +342,7 @@ static int main_version(struct main_options *options, int argc, char **argv)
     return EXIT_CODE_OK;
 }
 
-/* -- the table
- * -------------------------------------------------------------------------------------------------------------------- */
+/* -- the table ------------------------------------------------------------------------------------------- */
 static const struct main_command main_commands[] = {
     {"compile", "SOURCE.han [-o FILE.toau]", "compile a program (default: beside the source)",
      "프로그램을 컴파일한다", main_compile},

@@ -29,6 +29,7 @@ struct mutate {
     struct toau_mutate_result *result;
     struct spoil_random random;
     uint64_t number; /* of the mutant, for messages */
+    cy_bytes file;   /* its bytes */
 };
 
 static uint32_t mutate_below(struct mutate *mutate, size_t end)
@@ -200,8 +201,17 @@ static void mutate_record(struct mutate *mutate, struct program *program)
     if (program->record_count == 0) return;
     struct record_type *record = &program->records[mutate_below(mutate, program->record_count)];
     if (record->field_count && mutate_below(mutate, 2)) {
-        uint32_t *name = &record->fields[mutate_below(mutate, record->field_count)].name;
-        *name = mutate_number(mutate, *name);
+        struct record_field *field = &record->fields[mutate_below(mutate, record->field_count)];
+        switch (mutate_below(mutate, 4)) {
+        case 0: field->name = mutate_number(mutate, field->name); break;
+        case 1: field->kind = (uint8_t)mutate_number(mutate, field->kind); break;
+        case 2: field->record = mutate_number(mutate, field->record); break;
+        default: /* a kind that the code was not written for */
+            field->kind = (uint8_t)mutate_below(mutate, KIND_COUNT);
+            field->record = PROGRAM_NO_INDEX;
+            if (field->kind == KIND_RECORD && mutate_below(mutate, 2))
+                field->record = mutate_below(mutate, program->record_count);
+        }
         if (mutate_below(mutate, 4) == 0) record->field_count--;
     } else {
         uint32_t *number = mutate_below(mutate, 2) ? &record->name : &record->module;
@@ -299,9 +309,18 @@ static void mutate_file(struct mutate *mutate, struct builder *file)
 
 /* -- judging ------------------------------------------------------------------------------------------- */
 
+/* Says what is wrong, and keeps the mutant in the current folder. */
 static void mutate_complain(struct mutate *mutate, const char *what)
 {
-    fprintf(stderr, "mutant %" PRIu64 " of seed %" PRIu64 ": %s\n", mutate->number, mutate->plan->seed, what);
+    char path[64];
+    snprintf(path, sizeof path, "mutant-%" PRIu64 ".toau", mutate->number);
+    FILE *kept = fopen(path, "wb");
+    if (kept) {
+        fwrite(mutate->file.data, 1, mutate->file.count, kept);
+        fclose(kept);
+    }
+    fprintf(stderr, "mutant %" PRIu64 " of seed %" PRIu64 ": %s (%s)\n", mutate->number, mutate->plan->seed,
+            what, path);
     mutate->result->failed = true;
 }
 
@@ -317,7 +336,8 @@ static void mutate_judge_accepted(struct mutate *mutate, struct program *program
     builder_clear(&out);
     if (mutate->plan->run) {
         mutate->result->run++;
-        if (mutate->plan->run(program) != 0) mutate_complain(mutate, "accepted, but misbehaved when run");
+        if (mutate->plan->run(program, mutate->plan->run_context) != 0)
+            mutate_complain(mutate, "accepted, but misbehaved when run");
     }
     if (cy_failed(program_canonicalise(program)) || cy_failed(toau_write(program, &out)) ||
         !cy_bytes_equal(builder_view(&out), file))
@@ -331,6 +351,7 @@ static void mutate_judge(struct mutate *mutate, cy_bytes file)
     struct program *program = NULL;
     struct code_failure failure;
     mutate->number = result->mutants++;
+    mutate->file = file;
     cy_err err = toau_read(file, &program, &failure);
     bool was_read = !cy_failed(err);
     if (was_read) err = verify_program(program, &failure);

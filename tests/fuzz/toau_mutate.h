@@ -5,7 +5,7 @@
  *
  * In:   accepted files, a seed, a number of mutants.
  * Out:  counts. The same seed and files give the same mutants.
- * Not here: running accepted mutants; whoever links the interpreter gives `run`.
+ * Not here: how accepted mutants are run (toau_run.h); `run` says it.
  */
 #ifndef CY_TESTS_FUZZ_TOAU_MUTATE_H
 #define CY_TESTS_FUZZ_TOAU_MUTATE_H
@@ -21,7 +21,8 @@ struct toau_mutate {
     uint64_t budget_ms; /* random mutants stop then; 0 = no limit */
     /* Runs an accepted mutant within a budget of its own. 0 when it behaved, whatever it answered. NULL:
      * none are run. */
-    int (*run)(const struct program *program);
+    int (*run)(const struct program *program, void *run_context);
+    void *run_context;
 };
 struct toau_mutate_result {
     uint64_t mutants, read_refused, verify_refused, accepted, run;

@@ -4,11 +4,13 @@
  * [FILE.toau ...]`.
  *
  * In:   files; the samples of tests/unit/code always come along, since they have a place for every rule.
- * Out:  a table of rules and "N passed, N failed". Exit code 1 when a mutant was judged wrongly, a rule
- *       refused none, or fewer than 30 % reached the verifier.
+ * Out:  a table of rules, how the accepted mutants' runs ended, and "N passed, N failed". Exit code 1 when
+ *       a mutant was judged wrongly, a rule refused none, fewer than 30 % reached the verifier, or no
+ *       accepted mutant ended in each of the ways that bounded runs can end.
  */
 #include "tests/fuzz/toau_mutate.h"
 
+#include "tests/fuzz/toau_run.h"
 #include "tests/unit/code/program_sample.h"
 #include "vm/base/builder.h"
 #include "vm/base/check.h"
@@ -39,6 +41,19 @@ static bool mutate_main_read(const char *path, struct builder *file)
     return read_all;
 }
 
+/* False when the file cannot be read, or is none that a VM would run. */
+static bool mutate_main_take(const char *path, struct builder *file)
+{
+    struct program *program;
+    struct code_failure failure;
+    if (!mutate_main_read(path, file) || cy_failed(toau_load(builder_view(file), &program, &failure))) {
+        fprintf(stderr, "toau_mutate: %s cannot be read, or is refused\n", path);
+        return false;
+    }
+    program_free(&program);
+    return true;
+}
+
 static void mutate_main_sample(struct program *(*sample)(void), struct builder *file)
 {
     struct program *program = sample();
@@ -62,6 +77,31 @@ static bool mutate_main_too_large(cy_bytes file)
     return cy_failed(err) && failure.rule == CODE_RULE_READ_SIZE;
 }
 
+/* What an accepted mutant may take: far more than the originals need, little enough for thousands of them. */
+static const struct toau_run_bounds mutate_main_bounds = {
+    .memory_bytes_max = 1 << 20, .turns_max = 24, .cpu_burst_ms = 30, .call_exports = true};
+
+/* 0 also for programs that fail or are stopped: they are allowed to. What is not: not ending at all. */
+static int mutate_main_run(const struct program *program, void *context)
+{
+    uint64_t *ends = context;
+    struct builder error;
+    builder_init(&error);
+    enum toau_run_end end = toau_run(program, &mutate_main_bounds, NULL, &error);
+    bool described = end != TOAU_RUN_FAILED || error.count > 0;
+    builder_fini(&error);
+    ends[end]++;
+    return end == TOAU_RUN_UNENDED || !described;
+}
+
+/* Returned, failed and stopped must all have happened, or the runs prove little. */
+static bool mutate_main_report_ends(const uint64_t *ends)
+{
+    for (unsigned end = 0; end < TOAU_RUN_END_COUNT; end++)
+        printf("%8" PRIu64 "  main %s\n", ends[end], toau_run_end_text((enum toau_run_end)end));
+    return ends[TOAU_RUN_RETURNED] && ends[TOAU_RUN_FAILED] && ends[TOAU_RUN_STOPPED];
+}
+
 static int mutate_main_report(const struct toau_mutate *plan, const struct toau_mutate_result *result)
 {
     uint64_t reached = result->verify_refused + result->accepted;
@@ -73,6 +113,7 @@ static int mutate_main_report(const struct toau_mutate *plan, const struct toau_
     bool reaches = reached * 100 >= result->mutants * MUTATE_MAIN_REACH_PERCENT_MIN;
     *(reaches ? &passed : &failed) += 1;
     *(result->failed ? &failed : &passed) += 1;
+    *(mutate_main_report_ends(plan->run_context) ? &passed : &failed) += 1;
     printf("seed %" PRIu64 ": %" PRIu64 " mutants; refused by the reader %" PRIu64
            ", by the verifier %" PRIu64 "; accepted %" PRIu64 ", of these run %" PRIu64
            "; reached the verifier %.1f %%\n",
@@ -95,8 +136,13 @@ int main(int argc, char **argv)
 {
     struct builder files[MUTATE_MAIN_FILES_MAX];
     cy_bytes views[MUTATE_MAIN_FILES_MAX];
-    struct toau_mutate plan = {
-        .files = views, .seed = 20261130, .mutants = 60000, .budget_ms = 15000, .run = NULL};
+    uint64_t ends[TOAU_RUN_END_COUNT] = {0};
+    struct toau_mutate plan = {.files = views,
+                               .seed = 20261130,
+                               .mutants = UINT64_MAX,
+                               .budget_ms = 15000,
+                               .run = mutate_main_run,
+                               .run_context = ends};
     int at = 1;
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at += 2)
         if (!mutate_main_option(&plan, argv[at], argv[at + 1])) return mutate_main_usage();
@@ -105,23 +151,14 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < CY_COUNT_OF(files); i++) builder_init(&files[i]);
     mutate_main_sample(program_sample_broad, &files[plan.file_count++]);
     mutate_main_sample(program_sample_smallest, &files[plan.file_count++]);
-    for (; at < argc; at++) {
-        struct program *program;
-        struct code_failure failure;
-        struct builder *file = &files[plan.file_count++];
-        bool usable =
-            mutate_main_read(argv[at], file) && !cy_failed(toau_load(builder_view(file), &program, &failure));
-        if (!usable) {
-            fprintf(stderr, "toau_mutate: %s cannot be read, or is refused\n", argv[at]);
-            return 2;
-        }
-        program_free(&program);
-    }
+    bool usable = true;
+    for (; usable && at < argc; at++) usable = mutate_main_take(argv[at], &files[plan.file_count++]);
     for (size_t i = 0; i < plan.file_count; i++) views[i] = builder_view(&files[i]);
 
+    fprintf(stderr, "seed %" PRIu64 "\n", plan.seed); /* now: a sanitizer lets nobody speak afterwards */
     struct toau_mutate_result result;
-    toau_mutate(&plan, &result);
-    if (mutate_main_too_large(views[0])) result.rules[CODE_RULE_READ_SIZE]++;
+    if (usable) toau_mutate(&plan, &result);
+    if (usable && mutate_main_too_large(views[0])) result.rules[CODE_RULE_READ_SIZE]++;
     for (size_t i = 0; i < CY_COUNT_OF(files); i++) builder_fini(&files[i]);
-    return mutate_main_report(&plan, &result);
+    return usable ? mutate_main_report(&plan, &result) : 2;
 }

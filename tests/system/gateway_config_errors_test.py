@@ -152,7 +152,7 @@ routes: []
 - name: a
   domain: a.local
   upstream: https://127.0.0.1:9000
----> 3:13: 
+---> 3:13:
 ====
 - name: a
   domain: a.local

@@ -32,7 +32,7 @@ void builder_fini(struct builder *builder)
 void builder_clear(struct builder *builder)
 {
     builder->count = 0;
-    builder->failed = false;
+    builder->failed = builder->past_max = false;
 }
 
 static bool builder_grow(struct builder *builder, size_t count_needed)
@@ -53,7 +53,10 @@ uint8_t *builder_reserve(struct builder *builder, size_t bytes)
     if (builder->failed) return NULL;
     size_t count_needed;
     bool fits = !cy_add_overflows(builder->count, bytes, &count_needed);
-    if (fits && builder->count_max && count_needed > builder->count_max) fits = false;
+    if (fits && builder->count_max && count_needed > builder->count_max) {
+        builder->past_max = true;
+        fits = false;
+    }
     if (fits && (count_needed > builder->capacity || !builder->data))
         fits = builder_grow(builder, count_needed);
     if (!fits) {
@@ -134,8 +137,8 @@ void builder_f64_text(struct builder *builder, double number)
         return;
     }
     /* 15 digits always survive a trip through a normal double and 17 always bring it back; %g drops trailing zeros,
-     * so the first that reads back equal is the shortest. Subnormals have fewer significant digits and start at one.
-     * */
+     * so the first that reads back equal is the shortest. Subnormals have fewer significant digits and start at
+     * one. */
     int precision = fabs(number) < DBL_MIN && number != 0 ? 1 : 15;
     char text[BUILDER_NUMBER_BYTES];
     for (; precision <= 17; precision++) {

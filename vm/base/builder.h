@@ -20,6 +20,7 @@ struct builder {
     size_t capacity;
     size_t count_max; /* 0 = no limit */
     bool failed;
+    bool past_max; /* it failed because of count_max, not for want of memory */
 };
 
 void builder_init(struct builder *builder);

@@ -86,8 +86,8 @@ cy_err cy_err_from_errno(int error_number)
 const char *cy_err_describe(cy_err err, bool korean, char *text, size_t bytes_max)
 {
     if (bytes_max == 0) return text;
-    /* strerror, not strerror_r: the latter has two incompatible signatures, and glibc's strerror is safe in threads.
-     * */
+    /* strerror, not strerror_r: the latter has two incompatible signatures, and glibc's strerror is safe in
+     * threads. */
     if (cy_is(err, CY_ERR_SYSTEM) && err.detail != 0)
         snprintf(text, bytes_max, "%s", strerror(err.detail));
     else

@@ -7,8 +7,8 @@
 
 #include "vm/base/bytes.h"
 
-/* CRC-32C (Castagnoli, reflected 0x82F63B78), as in iSCSI (RFC 3720). `crc` is 0 or the result for the bytes before.
- * */
+/* CRC-32C (Castagnoli, reflected 0x82F63B78), as in iSCSI (RFC 3720). `crc` is 0 or the result for the bytes
+ * before. */
 uint32_t crc32c(uint32_t crc, cy_bytes bytes);
 
 typedef struct hash_seed {

@@ -113,8 +113,8 @@ size_t text_grapheme_count(cy_bytes text)
 
 static size_t text_code_point_width(uint32_t code_point)
 {
-    /* Medial vowels and final consonants draw inside the syllable that the leading consonant opened; utf8proc says 1.
-     * */
+    /* Medial vowels and final consonants draw inside the syllable that the leading consonant opened; utf8proc says
+     * 1. */
     bool inner_jamo =
         (code_point >= 0x1160 && code_point <= 0x11FF) || (code_point >= 0xD7B0 && code_point <= 0xD7FF);
     if (inner_jamo) return 0;
@@ -273,8 +273,8 @@ static size_t text_distance_of_units(const uint32_t *a, size_t a_count, const ui
             rows[2][j] = best;
             row_min = cy_min_size(row_min, best);
         }
-        /* A swap reads two rows back. A minimum of limit + 2 here means at least limit + 1 there: no way down again.
-         * */
+        /* A swap reads two rows back. A minimum of limit + 2 here means at least limit + 1 there: no way down
+         * again. */
         if (row_min > limit + 1) return limit + 1;
         size_t *oldest = rows[0];
         rows[0] = rows[1];

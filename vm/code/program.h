@@ -35,8 +35,14 @@ struct native_import {
     uint32_t name; /* string: a row of native.def by its English name */
 };
 
+#define RECORD_FIELD_ANY 0xff
+/* What the field holds is an invariant: RECORD and every write inside a record prove it, so code that reads the
+ * field may rely on it. */
 struct record_field {
     uint32_t name; /* string */
+    uint8_t kind;  /* enum value_kind, or RECORD_FIELD_ANY */
+    uint32_t
+        record; /* kind RECORD: its only type; PROGRAM_NO_INDEX: any record. Other kinds: PROGRAM_NO_INDEX */
 };
 struct record_type {
     uint32_t name;        /* string */

@@ -11,7 +11,7 @@
  *      text        = "toau 1" { module } { record } { function }
  *      module      = "module" NUMBER name "file" name [ "init" FUNCTION ]
  *                    { "global" GLOBAL name } { "export" name ( FUNCTION | GLOBAL | RECORD ) }
- *      record      = "record" RECORD "module" NUMBER name { "field" name }
+ *      record      = "record" RECORD "module" NUMBER name { "field" name [ "of" ( KIND | RECORD ) ] }
  *      function    = "function" FUNCTION name "module" NUMBER
  *                    "params" NUMBER "required" NUMBER "locals" NUMBER
  *                    [ "parent" FUNCTION ] { "capture" ( "local" | "outer" ) NUMBER }
@@ -263,7 +263,12 @@ static void rpn_write_record(const struct program *program, uint32_t index, stru
     rpn_write_string(program_string(program, record->name), out);
     for (uint32_t i = 0; i < record->field_count; i++) {
         builder_text(out, " field ");
-        rpn_write_string(program_string(program, record->fields[i].name), out);
+        const struct record_field *field = &record->fields[i];
+        rpn_write_string(program_string(program, field->name), out);
+        if (field->record != PROGRAM_NO_INDEX)
+            builder_printf(out, " of r%u", field->record);
+        else if (field->kind != RECORD_FIELD_ANY)
+            builder_printf(out, " of %s", kind_name((enum value_kind)field->kind, false));
     }
     builder_text(out, "\n");
 }

@@ -141,8 +141,11 @@ static cy_err toau_read_records(struct toau_read *read)
         record->field_count = byte_reader_u32(&read->reader);
         CY_TRY(toau_read_table(read, record->field_count, TOAU_FIELD_BYTES, sizeof *record->fields, &table));
         record->fields = table;
-        for (uint32_t i = 0; i < record->field_count; i++)
+        for (uint32_t i = 0; i < record->field_count; i++) {
             record->fields[i].name = byte_reader_u32(&read->reader);
+            record->fields[i].kind = byte_reader_u8(&read->reader);
+            record->fields[i].record = byte_reader_u32(&read->reader);
+        }
     }
     return CY_OK;
 }

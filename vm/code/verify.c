@@ -38,6 +38,19 @@ cy_err verify_refuse(struct verify *verify, enum code_rule rule, enum code_place
 
 /* -- records ------------------------------------------------------------------------------------------- */
 
+/* One encoding of one meaning: only a record kind goes with a record type. */
+static cy_err verify_field_kind(struct verify *verify, const struct record_field *field, uint32_t index)
+{
+    enum code_rule rule = CODE_RULE_NONE;
+    if (field->kind >= KIND_COUNT && field->kind != RECORD_FIELD_ANY)
+        rule = CODE_RULE_RECORD_FIELD_KIND;
+    else if (field->record != PROGRAM_NO_INDEX && field->kind != KIND_RECORD)
+        rule = CODE_RULE_RECORD_FIELD_TYPE;
+    else if (field->record != PROGRAM_NO_INDEX && field->record >= verify->program->record_count)
+        rule = CODE_RULE_RECORD_FIELD_RECORD;
+    return rule ? verify_refuse(verify, rule, CODE_PLACE_RECORD, index) : CY_OK;
+}
+
 static cy_err verify_record(struct verify *verify, uint32_t index)
 {
     const struct record_type *record = &verify->program->records[index];
@@ -51,6 +64,7 @@ static cy_err verify_record(struct verify *verify, uint32_t index)
         CY_TRY(verify_pool_name(verify, record->fields[i].name, false, CODE_PLACE_RECORD, index));
         if (!verify_pool_declare(verify, record->fields[i].name))
             return verify_refuse(verify, CODE_RULE_RECORD_FIELD_TWICE, CODE_PLACE_RECORD, index);
+        CY_TRY(verify_field_kind(verify, &record->fields[i], index));
     }
     return CY_OK;
 }

@@ -30,19 +30,28 @@ static cy_err native_core_write(int descriptor, cy_bytes text)
     return CY_OK;
 }
 
+static enum native_outcome native_core_format_failed(struct native_call *call, cy_err err, const char *name)
+{
+    const char *why = cy_err_text(err, vm_korean(call->vm));
+    if (!cy_is(err, CY_ERR_TOO_LARGE)) return native_fail(call, err, "%s: %s", name, why);
+    return native_fail(call, err, "%s: %s (FORMAT_BYTES: %d)", name, why, LIMIT_FORMAT_BYTES);
+}
+
 static enum native_outcome native_core_print(struct native_call *call, int descriptor, const char *name)
 {
     struct builder text;
-    builder_init(&text);
-    text.count_max = LIMIT_STRING_BYTES;
+    format_begin(call->vm, &text);
     for (uint32_t i = 0; i < call->arg_count; i++) {
         if (i > 0) builder_u8(&text, ' ');
         value_format(call->vm, call->args[i], false, &text);
     }
     builder_u8(&text, '\n');
-    cy_err err = builder_error(&text);
-    if (!cy_failed(err)) err = native_core_write(descriptor, builder_view(&text));
-    native_charge(call, text.count / 100);
+    cy_err err = format_end(call->vm, &text);
+    if (cy_failed(err)) {
+        builder_fini(&text);
+        return native_core_format_failed(call, err, name);
+    }
+    err = native_core_write(descriptor, builder_view(&text));
     builder_fini(&text);
     if (!cy_failed(err)) return NATIVE_DONE;
     char reason[128];
@@ -78,14 +87,11 @@ enum native_outcome native_to_str(struct native_call *call)
 {
     if (call->args[0].tag == TAG_STR) return native_return(call, native_take_arg(call, 0));
     struct builder text;
-    builder_init(&text);
-    text.count_max = LIMIT_STRING_BYTES;
+    format_begin(call->vm, &text);
     value_format(call->vm, call->args[0], false, &text);
-    native_charge(call, text.count / 100);
-    cy_err err = builder_error(&text);
-    enum native_outcome outcome =
-        cy_failed(err) ? native_fail(call, err, "str: %s", cy_err_text(err, vm_korean(call->vm)))
-                       : native_core_return_text(call, builder_view(&text));
+    cy_err err = format_end(call->vm, &text);
+    enum native_outcome outcome = cy_failed(err) ? native_core_format_failed(call, err, "str")
+                                                 : native_core_return_text(call, builder_view(&text));
     builder_fini(&text);
     return outcome;
 }

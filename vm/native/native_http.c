@@ -24,10 +24,12 @@ static void native_http_upstream_free(struct vm *vm, void *payload)
     struct upstream *upstream = payload;
     upstream_unref(&upstream);
 }
-static bool native_http_upstream_field(struct vm *vm, void *payload, cy_bytes name, cy_value *owned_out)
+static bool native_http_upstream_field(struct vm *vm, void *payload, cy_bytes name, cy_value *owned_out,
+                                       cy_err *err_out)
 {
     if (!cy_bytes_equal(name, CY_BYTES("address"))) return false;
-    return !cy_failed(string_new(vm, upstream_text(payload), owned_out));
+    *err_out = string_new(vm, upstream_text(payload), owned_out);
+    return true;
 }
 
 const struct opaque_type native_http_verdict_type = {"verdict", native_http_verdict_free, NULL};

@@ -59,8 +59,12 @@ static enum native_outcome native_process_read_options(struct native_call *call,
             runtime->workers.user = native_process_copy(string_bytes(value));
             if (!runtime->workers.user) return native_fail(call, CY_ERR(NO_MEMORY), "process.workers");
         } else if (cy_bytes_equal(name, CY_BYTES("label")) && value.tag == TAG_STR) {
-            snprintf(runtime->workers.label, sizeof runtime->workers.label, "%.*s",
-                     CY_BYTES_ARG(string_bytes(value)));
+            cy_bytes label = string_bytes(value);
+            if (label.count >= sizeof runtime->workers.label)
+                return native_fail(call, CY_ERR(VALUE), "process.workers: label is longer than %zu bytes",
+                                   sizeof runtime->workers.label - 1);
+            memcpy(runtime->workers.label, label.data, label.count);
+            runtime->workers.label[label.count] = 0;
         } else {
             return native_fail(call, CY_ERR(VALUE),
                                "process.workers: options are files (map), input (map), user (str) and label "

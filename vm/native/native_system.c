@@ -31,14 +31,16 @@ enum native_outcome native_env_get(struct native_call *call)
 }
 
 /* Reads in place, which blocks: allowed while a program starts. Once the loop serves, a slow disk would hold up every
- * connection, so it is refused until files are read on helper threads. */
+ * connection, so it is refused until files are read on helper threads. In configure it is refused always: what a
+ * generation is made of was read by the master (process.workers, files), and a worker must not see other bytes than
+ * the checker did. */
 enum native_outcome native_fs_read(struct native_call *call)
 {
     struct runtime *runtime = runtime_of(call->vm);
     cy_bytes path = string_bytes(call->args[0]);
-    if (runtime->serving.ready) {
+    if (runtime->serving.ready || runtime->configuring_count > 0) {
         return native_fail(call, CY_ERR(UNSUPPORTED),
-                           "fs.read: files are read before serving starts, not in a handler");
+                           "fs.read: not in configure or a handler; name the file in process.workers' files");
     }
     if (path.count == 0 || memchr(path.data, 0, path.count))
         return native_fail(call, CY_ERR(VALUE), "fs.read: not a path");

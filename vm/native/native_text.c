@@ -9,6 +9,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/text.h"
 #include "vm/native/native_bodies.h"
+#include "vm/run/heap.h"
 #include "vm/run/object.h"
 #include "vm/run/vm.h"
 
@@ -90,17 +91,27 @@ enum native_outcome native_text_find_last(struct native_call *call)
 {
     cy_bytes text = native_text_arg(call, 0), part = native_text_arg(call, 1);
     if (part.count == 0) return native_return(call, value_int((int64_t)text.count));
-    native_text_charge(call, text.count);
-    /* From the end, comparing only where the first byte fits. */
-    for (size_t i = text.count >= part.count ? text.count - part.count + 1 : 0; i-- > 0;)
-        if (text.data[i] == part.data[0] && memcmp(text.data + i, part.data, part.count) == 0)
-            return native_return(call, value_int((int64_t)i));
-    return native_return(call, value_int(-1));
+    if (part.count > text.count) return native_return(call, value_int(-1));
+    native_text_charge(call, 2 * text.count);
+    /* The first occurrence from the other side: memmem takes linear time for any part, comparing everywhere not. */
+    size_t scratch_bytes = text.count + part.count;
+    uint8_t *scratch = heap_alloc(call->vm, scratch_bytes);
+    if (!scratch) return native_text_failed(call, CY_ERR(NO_MEMORY), "text.find_last");
+    for (size_t i = 0; i < text.count; i++) scratch[i] = text.data[text.count - 1 - i];
+    for (size_t i = 0; i < part.count; i++) scratch[text.count + i] = part.data[part.count - 1 - i];
+    size_t at =
+        native_text_index(cy_bytes_of(scratch, text.count), cy_bytes_of(scratch + text.count, part.count), 0);
+    heap_free(call->vm, scratch, scratch_bytes);
+    return native_return(call, value_int(at == SIZE_MAX ? -1 : (int64_t)(text.count - part.count - at)));
 }
+
+/* The distance of two words takes the product of their lengths; a letter pair is a few ns. */
+enum { NATIVE_TEXT_PAIRS_PER_STEP = 8 };
 
 enum native_outcome native_text_nearest(struct native_call *call)
 {
     cy_value known = call->args[1];
+    uint64_t steps = 0, word_bytes = native_text_arg(call, 0).count;
     struct nearest nearest;
     nearest_init(&nearest, native_text_arg(call, 0));
     cy_value best = value_nil();
@@ -109,11 +120,15 @@ enum native_outcome native_text_nearest(struct native_call *call)
         if (word.tag != TAG_STR)
             return native_fail(call, CY_ERR(TYPE), "text.nearest: item %zu must be str, not %s", i,
                                value_kind_text(call->vm, word));
+        steps += 1 + word_bytes * string_bytes(word).count / NATIVE_TEXT_PAIRS_PER_STEP;
+        if (steps > LIMIT_WALK_STEPS)
+            return native_fail(call, CY_ERR(LIMIT), "text.nearest: %s (WALK_STEPS: %d)",
+                               cy_err_text(CY_ERR(LIMIT), vm_korean(call->vm)), LIMIT_WALK_STEPS);
         size_t distance = nearest.best.count ? nearest.best_distance : SIZE_MAX;
         nearest_offer(&nearest, string_bytes(word));
         if (nearest.best.count && nearest.best_distance < distance) best = word;
     }
-    native_charge(call, list_count(known) * 4);
+    native_charge(call, steps);
     return native_return(call, value_ref(best));
 }
 
@@ -204,7 +219,7 @@ enum native_outcome native_text_replace(struct native_call *call)
     if (old.count == 0) return native_fail(call, CY_ERR(VALUE), "text.replace: old is empty");
     struct builder out;
     builder_init(&out);
-    out.count_max = LIMIT_STRING_BYTES;
+    out.count_max = cy_max_size(vm_memory_left(call->vm, LIMIT_STRING_BYTES), 1);
     for (size_t from = 0; !out.failed;) {
         size_t at = native_text_index(text, old, from);
         builder_bytes(&out, cy_bytes_slice(text, from, at == SIZE_MAX ? text.count : at));

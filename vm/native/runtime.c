@@ -19,8 +19,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* -- loop and client, on first use
- * -------------------------------------------------------------------------------------- */
+/* -- loop and client, on first use ----------------------------------------------------------------------- */
 static bool runtime_hook(void *context)
 {
     struct runtime *runtime = context;
@@ -55,9 +54,7 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
 {
     struct builder text;
     builder_init(&text);
-    bool configuration = value_is_error(runtime->vm, error) &&
-                         cy_bytes_equal(error_kind(runtime->vm, error),
-                                        cy_bytes_from_text(cy_err_kind(CY_ERR(CONFIGURATION))));
+    bool configuration = cy_is(error_reason(runtime->vm, error), CY_ERR_CONFIGURATION);
     if (configuration) {
         builder_bytes(&text, error_message(runtime->vm, error));
     } else {
@@ -68,183 +65,7 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
     builder_fini(&text);
 }
 
-/* -- programs
- * ---------------------------------------------------------------------------------------------------------- */
-/* Finds the program with these bytes or loads it. */
-static cy_err runtime_load(struct runtime *runtime, cy_bytes bytes, struct loaded_program **loaded_out)
-{
-    for (struct loaded_program *known = runtime->programs; known; known = known->next) {
-        if (!cy_bytes_equal(known->bytes, bytes)) continue;
-        *loaded_out = known;
-        return CY_OK;
-    }
-    struct code_failure failure = {0};
-    struct program *program = NULL;
-    cy_err err = toau_load(bytes, &program, &failure);
-    if (cy_failed(err)) {
-        struct builder text;
-        builder_init(&text);
-        code_failure_describe(&failure, runtime->options->korean, &text);
-        const char *path = runtime->options->program_path;
-        fprintf(stderr, "%s: %s%s%.*s\n", runtime->options->program_name, path ? path : "", path ? ": " : "",
-                CY_BYTES_ARG(builder_view(&text)));
-        builder_fini(&text);
-        return err;
-    }
-    struct loaded_program *loaded = mem_alloc_zeroed(sizeof *loaded);
-    uint8_t *copy = mem_alloc(bytes.count);
-    if (!loaded || !copy) {
-        mem_free(loaded);
-        mem_free(copy);
-        program_free(&program);
-        return CY_ERR(NO_MEMORY);
-    }
-    memcpy(copy, bytes.data, bytes.count);
-    *loaded = (struct loaded_program){runtime->programs, program, {copy, bytes.count}};
-    runtime->programs = loaded;
-    *loaded_out = loaded;
-    return CY_OK;
-}
-
-static void runtime_free_programs(struct runtime *runtime)
-{
-    for (struct loaded_program *loaded = runtime->programs, *next; loaded; loaded = next) {
-        next = loaded->next;
-        program_free(&loaded->program);
-        mem_free((void *)(uintptr_t)loaded->bytes.data);
-        mem_free(loaded);
-    }
-    runtime->programs = NULL;
-}
-
-/* An instance, or its failure on stderr. */
-static cy_err runtime_new_instance(struct runtime *runtime, struct loaded_program *loaded,
-                                   struct instance **instance_out)
-{
-    cy_value error = value_nil();
-    cy_err err = instance_new(runtime->vm, loaded->program, instance_out, &error);
-    if (!cy_failed(err)) return err;
-    if (error.tag == TAG_NIL) {
-        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
-                cy_err_text(err, runtime->options->korean));
-    } else {
-        runtime_report_error(runtime, error);
-    }
-    value_unref(runtime->vm, error);
-    return err;
-}
-
-/* -- configure
- * ----------------------------------------------------------------------------------------------------------- */
-static void runtime_configure_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
-                                    cy_err stop)
-{
-    struct configuring *configuring = context;
-    (void)vm;
-    configuring->exit_code = EXIT_CODE_OK;
-    if (outcome == CALL_FAILED) {
-        runtime_report_error(configuring->runtime, value);
-        bool configuration = cy_bytes_equal(error_kind(vm, value), CY_BYTES("configuration"));
-        configuring->exit_code = configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM;
-    } else if (outcome == CALL_STOPPED) {
-        fprintf(stderr, "configure: %s\n", cy_err_text(stop, configuring->runtime->options->korean));
-        configuring->exit_code = EXIT_CODE_PROGRAM;
-    }
-    configuring->done(configuring, value);
-}
-
-static void runtime_configure_skipped(struct timer *timer)
-{
-    struct configuring *configuring = CY_CONTAINER_OF(timer, struct configuring, skipped);
-    configuring->done(configuring, value_nil());
-}
-
-/* {files: {name: {path, text}}, input: what main gave, checking: whether this is the master's checker} */
-static cy_err runtime_configure_input(struct runtime *runtime, const struct generation *generation,
-                                      cy_value *input_out)
-{
-    struct vm *vm = runtime->vm;
-    cy_value input, files, file, text;
-    CY_TRY(map_new(vm, 2, &files));
-    for (uint32_t i = 0; i < generation->file_count; i++) {
-        const struct generation_file *from = &generation->files[i];
-        cy_err err = map_new(vm, 2, &file);
-        if (!cy_failed(err)) {
-            err = string_new(vm, from->path, &text);
-            if (!cy_failed(err)) err = map_set_text(vm, &file, CY_BYTES("path"), text);
-            if (!cy_failed(err)) err = string_new(vm, from->content, &text);
-            if (!cy_failed(err)) err = map_set_text(vm, &file, CY_BYTES("text"), text);
-            if (cy_failed(err)) value_unref(vm, file);
-            if (!cy_failed(err)) err = map_set_text(vm, &files, from->name, file);
-        }
-        if (cy_failed(err)) {
-            value_unref(vm, files);
-            return err;
-        }
-    }
-    cy_err err = map_new(vm, 2, &input);
-    if (cy_failed(err)) {
-        value_unref(vm, files);
-        return err;
-    }
-    err = map_set_text(vm, &input, CY_BYTES("files"), files);
-    if (!cy_failed(err)) err = map_set_text(vm, &input, CY_BYTES("input"), value_ref(runtime->input));
-    if (!cy_failed(err))
-        err = map_set_text(vm, &input, CY_BYTES("checking"), value_bool(runtime->checking != NULL));
-    if (cy_failed(err)) {
-        value_unref(vm, input);
-        return err;
-    }
-    *input_out = input;
-    return CY_OK;
-}
-
-static cy_err runtime_configure_start(struct configuring *configuring, const struct generation *generation)
-{
-    struct runtime *runtime = configuring->runtime;
-    cy_value function, input;
-    if (!instance_export(configuring->instance, CY_BYTES("configure"), &function)) {
-        configuring->skipped.fire =
-            runtime_configure_skipped; /* done must not be called from inside the caller */
-        loop_timer_set(runtime->loop, &configuring->skipped, 0);
-        return CY_OK;
-    }
-    CY_TRY(runtime_configure_input(runtime, generation, &input));
-    cy_err err = vm_start(runtime->vm, configuring->instance, function, &input, 1, runtime_configure_ended,
-                          configuring, NULL);
-    if (cy_failed(err)) value_unref(runtime->vm, input);
-    return err;
-}
-
-cy_err runtime_configure(struct runtime *runtime, const struct generation *generation,
-                         void (*done)(struct configuring *configuring, cy_value result))
-{
-    CY_TRY(runtime_need_loop(runtime));
-    struct configuring *configuring = mem_alloc_zeroed(sizeof *configuring);
-    if (!configuring) return CY_ERR(NO_MEMORY);
-    configuring->runtime = runtime;
-    configuring->number = generation->number;
-    configuring->done = done;
-    cy_err err = runtime_load(runtime, generation->program, &configuring->loaded);
-    if (!cy_failed(err)) err = runtime_new_instance(runtime, configuring->loaded, &configuring->instance);
-    if (!cy_failed(err)) err = runtime_configure_start(configuring, generation);
-    if (cy_failed(err))
-        runtime_configuring_free(&configuring);
-    else
-        loop_wake(runtime->loop); /* the caller may stand outside of a turn, as the checker does */
-    return err;
-}
-
-void runtime_configuring_free(struct configuring **configuring)
-{
-    struct configuring *gone = *configuring;
-    *configuring = NULL;
-    if (gone->instance) instance_unref(gone->runtime->vm, &gone->instance);
-    mem_free(gone);
-}
-
-/* -- driving
- * ------------------------------------------------------------------------------------------------------------ */
+/* -- driving --------------------------------------------------------------------------------------------- */
 static void runtime_become(struct runtime *runtime);
 
 void runtime_drive(struct runtime *runtime, const bool *flag)
@@ -269,8 +90,7 @@ void runtime_drive(struct runtime *runtime, const bool *flag)
     }
 }
 
-/* -- master and workers
- * -------------------------------------------------------------------------------------------------- */
+/* -- master and workers ---------------------------------------------------------------------------------- */
 static cy_err runtime_load_generation(void *context, struct builder *bytes_out, struct builder *message_out)
 {
     return generation_load(&((struct runtime *)context)->plan, bytes_out, message_out);
@@ -286,7 +106,7 @@ static void runtime_check_done(struct configuring *configuring, cy_value result)
     struct runtime_checking *checking = configuring->runtime->checking;
     checking->exit_code = configuring->exit_code;
     checking->ended = true;
-    runtime_configuring_free(&configuring);
+    configuring_free(&configuring);
 }
 
 /* In a child of the master that ends afterwards: would this generation start? */
@@ -297,7 +117,7 @@ static int runtime_check_generation(void *context, cy_bytes bytes)
     struct generation generation = {0};
     runtime->checking = &checking;
     cy_err err = generation_parse(bytes, &generation);
-    if (!cy_failed(err)) err = runtime_configure(runtime, &generation, runtime_check_done);
+    if (!cy_failed(err)) err = configure_start(runtime, &generation, runtime_check_done);
     if (cy_is(err, CY_ERR_BAD_FORMAT)) return EXIT_CODE_BAD_TOAU;
     if (cy_failed(err)) return EXIT_CODE_PROGRAM;
     runtime_drive(runtime, &checking.ended);
@@ -348,9 +168,7 @@ static void runtime_become(struct runtime *runtime)
     vm_complete(runtime->vm, workers->ticket, value_int(result.worker_index));
 }
 
-/* -- main
- * ------------------------------------------------------------------------------------------------------------------
- * */
+/* -- main ------------------------------------------------------------------------------------------------ */
 static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
                                cy_err stop)
 {
@@ -365,7 +183,7 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
                 cy_err_text(stop, runtime->options->korean));
     }
     bool configuration =
-        outcome == CALL_FAILED && cy_bytes_equal(error_kind(vm, value), CY_BYTES("configuration"));
+        outcome == CALL_FAILED && cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
     runtime_request_exit(runtime, configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM);
 }
 
@@ -397,8 +215,10 @@ static cy_err runtime_start_main(struct runtime *runtime)
     }
     CY_TRY(runtime_main_args(runtime, &args));
     uint32_t arg_count = program->functions[entry->index].param_count > 0 ? 1 : 0;
+    struct fiber *fiber;
     cy_err err = vm_start(runtime->vm, runtime->instance, function, &args, arg_count, runtime_main_ended,
-                          runtime, NULL);
+                          runtime, &fiber);
+    if (!cy_failed(err)) vm_mark_main(runtime->vm, fiber);
     if (cy_failed(err) || arg_count == 0) value_unref(runtime->vm, args);
     return err;
 }
@@ -459,7 +279,7 @@ static void runtime_close(struct runtime *runtime)
     runtime_flush(runtime);
     if (runtime->loop) loop_free(&runtime->loop);
     if (runtime->link) worker_link_free(&runtime->link);
-    runtime_free_programs(runtime);
+    configure_free_programs(runtime);
     generation_plan_fini(&runtime->plan);
     mem_free(runtime->workers.user);
 }
@@ -473,9 +293,9 @@ static int runtime_run_in(struct runtime *runtime)
                 cy_err_text(err, runtime->options->korean));
         return EXIT_CODE_INTERNAL;
     }
-    err = runtime_load(runtime, runtime->options->program, &loaded);
+    err = configure_load_program(runtime, runtime->options->program, &loaded);
     if (cy_failed(err)) return EXIT_CODE_BAD_TOAU;
-    if (cy_failed(runtime_new_instance(runtime, loaded, &runtime->instance))) return EXIT_CODE_PROGRAM;
+    if (cy_failed(configure_new_instance(runtime, loaded, &runtime->instance))) return EXIT_CODE_PROGRAM;
     if (cy_failed(runtime_start_main(runtime))) return EXIT_CODE_PROGRAM;
     runtime_drive(runtime, &runtime->main_ended);
     return runtime->exit_requested ? runtime->exit_code : EXIT_CODE_OK;

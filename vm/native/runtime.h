@@ -12,16 +12,7 @@
 
 #include "vm/base/bytes.h"
 #include "vm/base/error.h"
-
-enum exit_code {
-    EXIT_CODE_OK = 0,
-    EXIT_CODE_PROGRAM = 1,
-    EXIT_CODE_USAGE = 2,
-    EXIT_CODE_BAD_TOAU = 3,
-    EXIT_CODE_CONFIGURATION = 4,
-    EXIT_CODE_CANNOT_LISTEN = 5,
-    EXIT_CODE_INTERNAL = 70,
-};
+#include "vm/base/exit_code.h"
 
 struct runtime_options {
     const char *program_name; /* for messages */

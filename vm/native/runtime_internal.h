@@ -34,7 +34,7 @@ struct workers_request {
     char *user; /* owned; NULL: stay who we are */
 };
 
-/* One call of configure on its way. Counted by nobody: made by runtime_configure, freed by its `done`. */
+/* One call of configure on its way. Counted by nobody: made by configure_start, freed by its `done`. */
 struct configuring {
     struct runtime *runtime;
     struct loaded_program *loaded;
@@ -59,9 +59,12 @@ struct serving {
     wait_ticket ticket;               /* main, parked until the graceful stop */
     char *listen[RUNTIME_LISTEN_MAX]; /* owned texts */
     uint32_t listen_count;
-    char *banner;              /* owned, may be NULL */
-    struct instance *instance; /* whose handle is called; swapped on reload */
-    cy_value handle;           /* borrowed from the instance */
+    char *banner;               /* owned, may be NULL */
+    struct instance *instance;  /* whose handle is called; swapped on reload */
+    cy_value handle;            /* borrowed from the instance */
+    uint32_t generation_number; /* of the instance */
+    struct old_instance *old;   /* those before it that requests still run on */
+    struct timer old_timer;
     bool ready;
     bool stopping;
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */
@@ -89,6 +92,7 @@ struct runtime {
     uint32_t worker_index;
     struct worker_link *link; /* to the master; NULL without one */
     struct serving serving;
+    uint32_t configuring_count;        /* calls of configure on their way */
     struct runtime_checking *checking; /* in the master's checker only */
     bool main_ended;
     bool exit_requested;
@@ -104,23 +108,42 @@ CY_NODISCARD cy_err runtime_need_client(struct runtime *runtime);
 /* Leaves the driver with this code as soon as vm_run returns. The first request wins. */
 void runtime_request_exit(struct runtime *runtime, int exit_code);
 
-/* Makes an instance of the generation's program and starts its configure. `done` is called once, from vm_run, when
- * that ended, and frees its argument with runtime_configuring_free. When nothing could be started the error is
- * returned, after a message on stderr. */
-CY_NODISCARD cy_err runtime_configure(struct runtime *runtime, const struct generation *generation,
-                                      void (*done)(struct configuring *configuring, cy_value result));
-void runtime_configuring_free(struct configuring **configuring);
-
 /* Runs ready fibers and one loop turn, until `*flag` or an exit request. For the driver and the checker. */
 void runtime_drive(struct runtime *runtime, const bool *flag);
 
-/* Writes a program's error for people to stderr: a configuration error as its bare message, others with their stack.
- * */
+/* Writes a program's error for people to stderr: a configuration error as its bare message, others with their stack. */
 void runtime_report_error(struct runtime *runtime, cy_value error);
 
-/* vm/native/serve.c */
+/* -- vm/native/configure.c --------------------------------------------------------------------------------- */
+
+/* The program with these bytes, from memory or loaded now. A refusal is on stderr. */
+CY_NODISCARD cy_err configure_load_program(struct runtime *runtime, cy_bytes bytes,
+                                           struct loaded_program **loaded_out);
+/* An instance of it; a failure is on stderr. */
+CY_NODISCARD cy_err configure_new_instance(struct runtime *runtime, struct loaded_program *loaded,
+                                           struct instance **instance_out);
+void configure_free_programs(struct runtime *runtime); /* after vm_free */
+/* Makes an instance of the generation's program and starts its configure. `done` is called once, from the loop, when
+ * that ended, and frees its argument with configuring_free. When nothing could be started the error is returned,
+ * after a message on stderr. */
+CY_NODISCARD cy_err configure_start(struct runtime *runtime, const struct generation *generation,
+                                    void (*done)(struct configuring *configuring, cy_value result));
+void configuring_free(struct configuring **configuring);
+
+/* -- vm/native/serve.c ------------------------------------------------------------------------------------- */
+
 enum native_outcome serve_start(struct runtime *runtime, struct native_call *call);
+/* The first generation is configured: listen, and say READY. */
+void serve_begin(struct runtime *runtime);
 void serve_fini(struct runtime *runtime);
 void serve_free_calls(struct runtime *runtime); /* after vm_free */
+
+/* -- vm/native/serve_generation.c -------------------------------------------------------------------------- */
+
+/* Configures the generation to begin with; serve_begin follows, or an exit request. */
+CY_NODISCARD cy_err serve_generation_first(struct runtime *runtime);
+/* Configures a newer one beside it. The master hears whether it was adopted. */
+void serve_generation_reload(struct runtime *runtime, cy_bytes bytes, uint32_t number);
+void serve_generation_fini(struct runtime *runtime);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/serve.c: http.serve, and the generations that come while it serves.
+ * vm/native/serve.c: http.serve: options, listeners, and one call of `handle` per request.
  *
- *   http.serve ─► configure(generation) ─► listen ─► READY ─► requests ... ─► STOP or signal ─► drain ─► main goes on
- *                       ▲                                     │
- *                       └──────── GENERATION (reload) ◄───────┘  refused: the old instance stays
+ *   http.serve ─► configure (serve_generation.c) ─► listen ─► READY ─► requests ─► STOP or signal ─► drain ─► main
+ *   goes on
  *
- * In:   the options map, messages of the master. Out: calls of `handle`, verdicts for vm/http.
- * Invariant: a request finishes on the instance it started on; its fiber holds that instance.
+ * In:   the options map, requests of vm/http. Out: calls of `handle`, verdicts for vm/http.
+ * Invariant: every exchange that on_request shows is answered once, or was taken back by on_gone.
  * Not here: workers and restarts (vm/net/master.c), carrying verdicts out (vm/http).
  */
 #include "vm/base/limits.h"
@@ -97,6 +96,8 @@ static void serve_on_request(void *context, struct http_exchange *exchange)
         if (cy_failed(err)) {
             http_exchange_set_context(exchange, NULL);
             handle_close(runtime->vm, call->handle);
+        } else {
+            handle_give(runtime->vm, call->handle, call->fiber); /* so that spawn can move it on */
         }
     }
     if (cy_failed(err)) {
@@ -115,8 +116,7 @@ static void serve_on_gone(void *context, struct http_exchange *exchange)
     vm_cancel(runtime->vm, call->fiber);
 }
 
-/* -- the end ------------------------------------------------------------------------------------------------------
- * */
+/* -- the end ------------------------------------------------------------------------------------------------------ */
 static void serve_finish(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
@@ -143,8 +143,7 @@ static void serve_give_up(struct runtime *runtime, int exit_code)
     runtime_request_exit(runtime, exit_code);
 }
 
-/* -- listening -----------------------------------------------------------------------------------------------------
- * */
+/* -- listening ----------------------------------------------------------------------------------------------------- */
 static cy_err serve_listen_alone(const char *text, int *descriptor_out)
 {
     cy_bytes host;
@@ -181,40 +180,7 @@ static bool serve_listen(struct runtime *runtime)
     return true;
 }
 
-/* -- generations ----------------------------------------------------------------------------------------------------
- * */
-/* Makes the configured instance the one that new requests start on. */
-static bool serve_adopt(struct configuring *configuring)
-{
-    struct runtime *runtime = configuring->runtime;
-    struct serving *serving = &runtime->serving;
-    cy_value handle;
-    if (!instance_export(configuring->instance, CY_BYTES("handle"), &handle)) {
-        fprintf(stderr, "%s: the program exports no function `handle`, which http.serve calls\n",
-                runtime->options->program_name);
-        configuring->exit_code = EXIT_CODE_PROGRAM;
-        return false;
-    }
-    instance_unref(runtime->vm, &serving->instance); /* running requests hold it on their own */
-    serving->instance = instance_ref(configuring->instance);
-    serving->handle = handle;
-    return true;
-}
-
-static void serve_take_banner(struct runtime *runtime, cy_value result)
-{
-    struct serving *serving = &runtime->serving;
-    cy_value text;
-    if (result.tag != TAG_MAP || !map_get_text(runtime->vm, result, CY_BYTES("banner"), &text) ||
-        text.tag != TAG_STR)
-        return;
-    mem_free(serving->banner);
-    cy_bytes bytes = string_bytes(text);
-    serving->banner = mem_alloc(bytes.count + 1);
-    if (serving->banner) memcpy(serving->banner, bytes.data, bytes.count + 1);
-}
-
-static void serve_begin(struct runtime *runtime)
+void serve_begin(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
     if (!serve_listen(runtime)) return;
@@ -228,55 +194,17 @@ static void serve_begin(struct runtime *runtime)
     }
 }
 
-static void serve_first_done(struct configuring *configuring, cy_value result)
-{
-    struct runtime *runtime = configuring->runtime;
-    if (configuring->exit_code == EXIT_CODE_OK && serve_adopt(configuring)) {
-        serve_take_banner(runtime, result);
-        serve_begin(runtime);
-    } else {
-        serve_give_up(runtime, configuring->exit_code);
-    }
-    runtime_configuring_free(&configuring);
-}
+/* -- what wakes a server ---------------------------------------------------------------------------------- */
 
-static void serve_reload_done(struct configuring *configuring, cy_value result)
-{
-    (void)result;
-    struct runtime *runtime = configuring->runtime;
-    bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_adopt(configuring);
-    log_write(&runtime->log, adopted ? LOG_INFO : LOG_ERROR, "generation %u %s", configuring->number,
-              adopted ? "is serving" : "was refused; the one before it stays");
-    if (runtime->link) worker_adopted(runtime->link, configuring->number, adopted);
-    runtime_configuring_free(&configuring);
-}
-
-static cy_err serve_load_generation(struct runtime *runtime, void (*done)(struct configuring *, cy_value),
-                                    cy_bytes bytes, uint32_t number)
-{
-    struct generation generation = {0};
-    CY_TRY(generation_parse(bytes, &generation));
-    generation.number = number;
-    return runtime_configure(runtime, &generation, done);
-}
-
-/* -- messages of the master
- * ------------------------------------------------------------------------------------------- */
 static void serve_on_message(void *context, const struct worker_message *message)
 {
     struct runtime *runtime = context;
     switch (message->kind) {
     case WORKER_MESSAGE_STOP:
     case WORKER_MESSAGE_MASTER_GONE: serve_stop(runtime); break;
-    case WORKER_MESSAGE_GENERATION: {
-        cy_err err = serve_load_generation(runtime, serve_reload_done, message->generation,
-                                           message->generation_number);
-        if (!cy_failed(err)) break;
-        log_write(&runtime->log, LOG_ERROR, "generation %u was refused: %s", message->generation_number,
-                  cy_err_text(err, false));
-        worker_adopted(runtime->link, message->generation_number, false);
+    case WORKER_MESSAGE_GENERATION:
+        serve_generation_reload(runtime, message->generation, message->generation_number);
         break;
-    }
     case WORKER_MESSAGE_REOPEN_LOGS: break; /* logs go to stderr, which is never ours to reopen */
     }
 }
@@ -319,8 +247,7 @@ static cy_err serve_watch(struct runtime *runtime)
     return CY_OK;
 }
 
-/* -- http.serve
- * ------------------------------------------------------------------------------------------------------- */
+/* -- http.serve ------------------------------------------------------------------------------------------ */
 static enum native_outcome serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
 {
     if (list_count(list) == 0 || list_count(list) > RUNTIME_LISTEN_MAX) {
@@ -371,6 +298,14 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
     return NATIVE_DONE;
 }
 
+static void serve_forget_options(struct serving *serving)
+{
+    for (uint32_t i = 0; i < serving->listen_count; i++) mem_free(serving->listen[i]);
+    serving->listen_count = 0;
+    mem_free(serving->banner);
+    serving->banner = NULL;
+}
+
 static cy_err serve_open_server(struct runtime *runtime)
 {
     CY_TRY(runtime_need_client(runtime));
@@ -386,20 +321,6 @@ static cy_err serve_open_server(struct runtime *runtime)
     return serve_watch(runtime);
 }
 
-static cy_err serve_first_generation(struct runtime *runtime)
-{
-    struct builder bytes, message;
-    uint32_t number = 0;
-    builder_init(&bytes);
-    builder_init(&message);
-    cy_err err = runtime->link ? worker_generation(runtime->link, &number, &bytes)
-                               : generation_load(&runtime->plan, &bytes, &message);
-    if (!cy_failed(err)) err = serve_load_generation(runtime, serve_first_done, builder_view(&bytes), number);
-    builder_fini(&message);
-    builder_fini(&bytes);
-    return err;
-}
-
 static void serve_cancelled(void *operation) { ((struct runtime *)operation)->serving.active = false; }
 
 enum native_outcome serve_start(struct runtime *runtime, struct native_call *call)
@@ -407,9 +328,12 @@ enum native_outcome serve_start(struct runtime *runtime, struct native_call *cal
     if (runtime->serving.listen_count > 0) {
         return native_fail(call, CY_ERR(UNSUPPORTED), "http.serve: this process serves already");
     }
-    if (serve_read_options(runtime, call) != NATIVE_DONE) return NATIVE_FAIL;
+    if (serve_read_options(runtime, call) != NATIVE_DONE) {
+        serve_forget_options(&runtime->serving); /* a program may catch this and call again */
+        return NATIVE_FAIL;
+    }
     cy_err err = serve_open_server(runtime);
-    if (!cy_failed(err)) err = serve_first_generation(runtime);
+    if (!cy_failed(err)) err = serve_generation_first(runtime);
     if (cy_failed(err))
         return native_fail(call, err, "http.serve: %s", cy_err_text(err, vm_korean(call->vm)));
     runtime->serving.active = true;
@@ -423,9 +347,8 @@ void serve_fini(struct runtime *runtime)
     http_server_free(&runtime->server);
     if (serving->link_socket) loop_socket_close(&serving->link_socket);
     if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
-    if (serving->instance) instance_unref(runtime->vm, &serving->instance);
-    for (uint32_t i = 0; i < serving->listen_count; i++) mem_free(serving->listen[i]);
-    mem_free(serving->banner);
+    serve_generation_fini(runtime);
+    serve_forget_options(serving);
 }
 
 /* The calls themselves outlive the VM's last callbacks. */

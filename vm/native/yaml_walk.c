@@ -36,8 +36,7 @@ void yaml_walk_fault_fini(struct yaml_walk_fault *fault) { builder_fini(&fault->
 
 /* -- messages ---------------------------------------------------------------------------------------------------- */
 
-/* libyaml's words, in Korean, and where its words alone do not help, with advice. Texts without a row stay English.
- * */
+/* libyaml's words, in Korean, and where its words alone do not help, with advice. Texts without a row stay English. */
 struct yaml_walk_word {
     const char *english;
     const char *korean;

@@ -2,7 +2,8 @@
  *
  * vm/net/master.c: starts workers, keeps them running, reloads, stops.
  *
- * In:   signals (from a descriptor), packets of workers, ends of children, the clock. Out: one decision at a time, in poll.
+ * In:   signals (from a descriptor), packets of workers, ends of children, the clock. Out: one decision at a time, in
+ *       poll.
  *
  *     slot:   empty ──fork──► started ──READY──► ready ──end──► waiting (back-off) ──fork──► ...
  *                                └──end with 0──► finished
@@ -16,6 +17,7 @@
 #include "vm/net/master.h"
 
 #include "vm/base/check.h"
+#include "vm/base/exit_code.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/net/master_internal.h"
@@ -31,23 +33,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MASTER_EXIT_CONFIGURATION 4 /* exit codes of the command line: DESIGN, section 6 */
-#define MASTER_EXIT_STARTUP_MAX 5   /* 1..5 before READY: starting again would end the same way */
-#define MASTER_EXIT_INTERNAL 70
 #define MASTER_BACKOFF_FIRST_MS 100
 #define MASTER_RETRY_MS 1000 /* until a message is offered again to a worker whose channel is full */
 
 struct master_slot {
-    pid_t pid; /* 0: no process */
+    pid_t pid;   /* 0: no process */
     int channel; /* -1: none */
     bool ready;
-    bool finished;         /* ended with 0 */
+    bool finished; /* ended with 0 */
     bool stop_sent;
+    bool replace; /* it cannot follow the others: stop it gracefully and start another one */
     bool reopen_wanted;
-    uint32_t sent_number;  /* the newest generation it was sent */
+    uint32_t sent_number; /* the newest generation it was sent */
     uint64_t started_ms;
-    uint64_t restart_ms;   /* pid 0 and not finished: when to fork */
-    uint64_t backoff_ms;   /* the pause after the next early end */
+    uint64_t restart_ms; /* pid 0 and not finished: when to fork */
+    uint64_t backoff_ms; /* the pause after the next early end */
 };
 
 struct master {
@@ -74,7 +74,7 @@ struct master {
 static uint64_t master_now_ms(void) { return clock_monotonic_ns() / 1000000u; }
 static uint32_t master_slot_count(const struct master *master) { return master->options->worker_count; }
 
-/* -- opening and closing ----------------------------------------------------------------------------------------------------- */
+/* -- opening and closing --------------------------------------------------------------------------------- */
 
 static void master_close(struct master *master)
 {
@@ -104,7 +104,7 @@ static cy_err master_open(struct master *master, const struct master_options *op
     return signals_open(signals, CY_COUNT_OF(signals), &master->signals);
 }
 
-/* -- stopping ---------------------------------------------------------------------------------------------------------------- */
+/* -- stopping -------------------------------------------------------------------------------------------- */
 
 static void master_kill_all(struct master *master)
 {
@@ -141,7 +141,7 @@ static bool master_is_over(const struct master *master)
     return master->checker == 0 && (master->stopping || (finished && master->started));
 }
 
-/* -- children ---------------------------------------------------------------------------------------------------------------- */
+/* -- children -------------------------------------------------------------------------------------------- */
 
 /* In a new child: nothing of the master's may be left that would keep a channel or a port open. */
 static void master_become_child(struct master *master)
@@ -174,28 +174,31 @@ static bool master_start_worker(struct master *master, uint32_t index, struct ma
         const struct master_options *options = master->options;
         close(ours);
         master_become_child(master);
-        /* The master hears of Ctrl-C and the others and tells; a worker that died of it could not finish its requests. */
+        /* The master hears of Ctrl-C and the others and tells; a worker that died of it could not finish its
+         * requests. */
         static const int ignored[] = {SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
         for (size_t i = 0; i < CY_COUNT_OF(ignored); i++) signal(ignored[i], SIG_IGN);
         err = master_drop_user(options);
         if (cy_failed(err)) {
-            log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user, cy_err_text(err, false));
-            _exit(MASTER_EXIT_CONFIGURATION);
+            log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user,
+                      cy_err_text(err, false));
+            _exit(EXIT_CODE_CONFIGURATION);
         }
-        if (cy_failed(worker_link_new(theirs, &result->link))) _exit(MASTER_EXIT_INTERNAL);
+        if (cy_failed(worker_link_new(theirs, &result->link))) _exit(EXIT_CODE_INTERNAL);
         result->worker_index = index;
         return true;
     }
     close(theirs);
     if (pid < 0) {
-        log_write(master->log, LOG_ERROR, "worker %u: cannot fork: %s", index, cy_err_text(cy_err_from_errno(errno), false));
+        log_write(master->log, LOG_ERROR, "worker %u: cannot fork: %s", index,
+                  cy_err_text(cy_err_from_errno(errno), false));
         close(ours);
         return false;
     }
     fcntl(ours, F_SETFL, O_NONBLOCK);
     slot->pid = pid;
     slot->channel = ours;
-    slot->ready = slot->stop_sent = slot->reopen_wanted = false;
+    slot->ready = slot->stop_sent = slot->replace = slot->reopen_wanted = false;
     slot->sent_number = 0;
     return false;
 }
@@ -212,19 +215,21 @@ static void master_start_checker(struct master *master)
         master_become_child(master);
         cy_err err = master_drop_user(options);
         if (cy_failed(err)) {
-            log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user, cy_err_text(err, false));
-            _exit(MASTER_EXIT_CONFIGURATION);
+            log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user,
+                      cy_err_text(err, false));
+            _exit(EXIT_CODE_CONFIGURATION);
         }
         process_die_with_parent(); /* after the change of user, which would undo it */
-        if (getppid() != parent) _exit(MASTER_EXIT_INTERNAL);
+        if (getppid() != parent) _exit(EXIT_CODE_INTERNAL);
         int exit_code = options->check(options->context, builder_view(&bytes));
         fflush(NULL);
         _exit(exit_code);
     }
     master->checker = pid > 0 ? pid : 0;
     if (pid > 0) return;
-    log_write(master->log, LOG_ERROR, "cannot fork a checker: %s", cy_err_text(cy_err_from_errno(errno), false));
-    if (!master->started) master_stop(master, MASTER_EXIT_INTERNAL);
+    log_write(master->log, LOG_ERROR, "cannot fork a checker: %s",
+              cy_err_text(cy_err_from_errno(errno), false));
+    if (!master->started) master_stop(master, EXIT_CODE_INTERNAL);
 }
 
 static void master_slot_ended(struct master *master, uint32_t index, int status)
@@ -238,27 +243,27 @@ static void master_slot_ended(struct master *master, uint32_t index, int status)
     slot->channel = -1;
     if (master->stopping) return;
     int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (exit_code == 0) {
+    if (exit_code == 0 && !slot->replace) {
         slot->finished = true;
         return;
     }
-    if (!master->all_ready && !was_ready && exit_code >= 1 && exit_code <= MASTER_EXIT_STARTUP_MAX) {
+    if (!master->all_ready && !was_ready && exit_code >= 1 && exit_code <= EXIT_CODE_CANNOT_LISTEN) {
         master_stop(master, exit_code); /* the worker has said why */
         return;
     }
     if (now_ms - slot->started_ms >= LIMIT_WORKER_BACKOFF_MS) slot->backoff_ms = 0;
     slot->restart_ms = now_ms + slot->backoff_ms;
     if (WIFSIGNALED(status))
-        log_write(master->log, LOG_ERROR, "worker %u was ended by signal %d; starting it again in %u ms", index,
-                  WTERMSIG(status), (unsigned)slot->backoff_ms);
+        log_write(master->log, LOG_ERROR, "worker %u was ended by signal %d; starting it again in %u ms",
+                  index, WTERMSIG(status), (unsigned)slot->backoff_ms);
     else
-        log_write(master->log, LOG_ERROR, "worker %u ended with exit code %d; starting it again in %u ms", index, exit_code,
-                  (unsigned)slot->backoff_ms);
+        log_write(master->log, LOG_ERROR, "worker %u ended with exit code %d; starting it again in %u ms",
+                  index, exit_code, (unsigned)slot->backoff_ms);
     uint64_t longer_ms = slot->backoff_ms ? slot->backoff_ms * 2 : MASTER_BACKOFF_FIRST_MS;
     slot->backoff_ms = longer_ms < LIMIT_WORKER_BACKOFF_MS ? longer_ms : LIMIT_WORKER_BACKOFF_MS;
 }
 
-/* -- generations -------------------------------------------------------------------------------------------------------------- */
+/* -- generations ----------------------------------------------------------------------------------------- */
 
 static void master_refuse(struct master *master, int exit_code, const char *why)
 {
@@ -267,7 +272,8 @@ static void master_refuse(struct master *master, int exit_code, const char *why)
         master_stop(master, exit_code);
         return;
     }
-    log_write(master->log, LOG_ERROR, "reload refused: %s; generation %u stays", why, master->generation_number);
+    log_write(master->log, LOG_ERROR, "reload refused: %s; generation %u stays", why,
+              master->generation_number);
 }
 
 static void master_load(struct master *master)
@@ -288,7 +294,7 @@ static void master_load(struct master *master)
         const char *why = message.count ? builder_text_view(&message) : NULL;
         if (!why) why = cy_err_text(err, false);
         if (!master->started) fprintf(stderr, "%s\n", why);
-        master_refuse(master, MASTER_EXIT_CONFIGURATION, why);
+        master_refuse(master, EXIT_CODE_CONFIGURATION, why);
     }
     builder_fini(&message);
 }
@@ -298,14 +304,15 @@ static void master_accept_generation(struct master *master)
     int descriptor;
     cy_err err = file_sealed("crownyc-generation", builder_view(&master->candidate), &descriptor);
     if (cy_failed(err)) {
-        master_refuse(master, MASTER_EXIT_INTERNAL, cy_err_text(err, false));
+        master_refuse(master, EXIT_CODE_INTERNAL, cy_err_text(err, false));
         return;
     }
     builder_clear(&master->candidate);
     if (master->generation >= 0) close(master->generation);
     master->generation = descriptor;
     master->generation_number++;
-    if (master->started) log_write(master->log, LOG_INFO, "generation %u is accepted", master->generation_number);
+    if (master->started)
+        log_write(master->log, LOG_INFO, "generation %u is accepted", master->generation_number);
     master->started = true; /* the loop now finds slots without a process, or with an older generation */
 }
 
@@ -323,7 +330,7 @@ static void master_checker_ended(struct master *master, int status)
         char why[64];
         snprintf(why, sizeof why, "the check was ended by signal %d", WTERMSIG(status));
         if (!master->started) fprintf(stderr, "%s\n", why);
-        master_refuse(master, MASTER_EXIT_INTERNAL, why);
+        master_refuse(master, EXIT_CODE_INTERNAL, why);
     }
     if (master->reload_wanted && !master->stopping) master_load(master);
 }
@@ -333,13 +340,14 @@ static void master_reap(struct master *master)
 {
     int status;
     for (uint32_t i = 0; i < master_slot_count(master); i++)
-        if (master->slots[i].pid > 0 && waitpid(master->slots[i].pid, &status, WNOHANG) == master->slots[i].pid)
+        if (master->slots[i].pid > 0 &&
+            waitpid(master->slots[i].pid, &status, WNOHANG) == master->slots[i].pid)
             master_slot_ended(master, i, status);
     if (master->checker > 0 && waitpid(master->checker, &status, WNOHANG) == master->checker)
         master_checker_ended(master, status);
 }
 
-/* -- packets ----------------------------------------------------------------------------------------------------------------- */
+/* -- packets --------------------------------------------------------------------------------------------- */
 
 /* False when the channel is full: the caller keeps what it wanted to say. */
 static bool master_send(struct master_slot *slot, enum master_packet_kind kind, uint32_t number, cy_err cause,
@@ -361,7 +369,8 @@ static void master_on_ready(struct master *master, uint32_t index, cy_bytes bann
     for (uint32_t i = 0; i < master_slot_count(master); i++)
         if (!master->slots[i].ready) return;
     master->all_ready = true;
-    if (master->options->on_ready) master->options->on_ready(master->options->context, builder_view(&master->banner));
+    if (master->options->on_ready)
+        master->options->on_ready(master->options->context, builder_view(&master->banner));
 }
 
 static void master_on_listen(struct master *master, uint32_t index, cy_bytes text)
@@ -369,10 +378,23 @@ static void master_on_listen(struct master *master, uint32_t index, cy_bytes tex
     int descriptor = -1;
     struct address address = {.bytes = 0};
     cy_err err = CY_ERR(CANCELLED); /* stopping: a worker that starts just now is ended anyway */
-    if (master->listeners) err = master_listeners_get(master->listeners, index, text, &descriptor, &address);
+    /* The master may be root and its workers not: once all serve, a worker gets what was opened before, nothing new. */
+    if (master->listeners && master->all_ready && !master_listeners_have(master->listeners, text))
+        err = CY_ERR(PERMISSION);
+    else if (master->listeners)
+        err = master_listeners_get(master->listeners, index, text, &descriptor, &address);
     /* The worker waits for this answer and reads nothing else, so the channel has room. */
-    if (!master_send(&master->slots[index], MASTER_PACKET_LISTENING, 0, err, &address, cy_failed(err) ? -1 : descriptor))
+    if (!master_send(&master->slots[index], MASTER_PACKET_LISTENING, 0, err, &address,
+                     cy_failed(err) ? -1 : descriptor))
         log_write(master->log, LOG_ERROR, "worker %u does not read its channel", index);
+}
+
+/* The checker accepted what this worker cannot take (it had no memory, say). Left alone it would serve an older
+ * configuration than its siblings for ever; a fresh one starts from the newest. */
+static void master_on_refused(struct master *master, uint32_t index, uint32_t number)
+{
+    log_write(master->log, LOG_ERROR, "worker %u refused generation %u", index, number);
+    if (number == master->generation_number) master->slots[index].replace = true;
 }
 
 /* False: the worker broke the protocol. */
@@ -383,8 +405,7 @@ static bool master_on_packet(struct master *master, uint32_t index, const struct
     case MASTER_PACKET_LISTEN: master_on_listen(master, index, text); return true;
     case MASTER_PACKET_READY: master_on_ready(master, index, text); return true;
     case MASTER_PACKET_ADOPTED:
-        if (cy_failed(packet->err))
-            log_write(master->log, LOG_ERROR, "worker %u refused generation %u", index, packet->number);
+        if (cy_failed(packet->err)) master_on_refused(master, index, packet->number);
         return true;
     case MASTER_PACKET_ECHO:
         (void)master_send(&master->slots[index], MASTER_PACKET_ECHO, 0, CY_OK, NULL, -1);
@@ -396,7 +417,8 @@ static bool master_on_packet(struct master *master, uint32_t index, const struct
 static void master_receive(struct master *master, uint32_t index)
 {
     struct master_slot *slot = &master->slots[index];
-    for (int i = 0; i < 64 && slot->channel >= 0; i++) { /* a chatty worker gets its turn again after the others */
+    for (int i = 0; i < 64 && slot->channel >= 0;
+         i++) { /* a chatty worker gets its turn again after the others */
         struct master_packet packet;
         int descriptor;
         cy_err err = master_packet_receive(slot->channel, &packet, &descriptor);
@@ -429,15 +451,17 @@ static bool master_tell(struct master *master)
                 full = true;
         }
         if (!slot->ready) continue;
-        if (slot->reopen_wanted) slot->reopen_wanted = !master_send(slot, MASTER_PACKET_REOPEN_LOGS, 0, CY_OK, NULL, -1);
-        if (master->stopping && !slot->stop_sent)
+        if (slot->reopen_wanted)
+            slot->reopen_wanted = !master_send(slot, MASTER_PACKET_REOPEN_LOGS, 0, CY_OK, NULL, -1);
+        bool stop = master->stopping || slot->replace;
+        if (stop && !slot->stop_sent)
             slot->stop_sent = master_send(slot, MASTER_PACKET_STOP, 0, CY_OK, NULL, -1);
-        if (slot->reopen_wanted || (master->stopping && !slot->stop_sent)) full = true;
+        if (slot->reopen_wanted || (stop && !slot->stop_sent)) full = true;
     }
     return full;
 }
 
-/* -- the loop ----------------------------------------------------------------------------------------------------------------- */
+/* -- the loop -------------------------------------------------------------------------------------------- */
 
 static void master_on_signal(struct master *master, int signal_number)
 {
@@ -467,7 +491,8 @@ static bool master_start_due(struct master *master, struct master_result *result
     uint64_t now_ms = master_now_ms();
     for (uint32_t i = 0; i < master_slot_count(master); i++) {
         struct master_slot *slot = &master->slots[i];
-        if (slot->pid == 0 && !slot->finished && slot->restart_ms <= now_ms && master_start_worker(master, i, result))
+        if (slot->pid == 0 && !slot->finished && slot->restart_ms <= now_ms &&
+            master_start_worker(master, i, result))
             return true;
     }
     return false;
@@ -489,9 +514,11 @@ static void master_wait(struct master *master, bool retry)
 {
     uint32_t count = master_slot_count(master);
     for (uint32_t i = 0; i < count; i++)
-        master->entries[i] = (struct pollfd){.fd = master->slots[i].channel, .events = POLLIN}; /* -1 is skipped */
+        master->entries[i] =
+            (struct pollfd){.fd = master->slots[i].channel, .events = POLLIN}; /* -1 is skipped */
     master->entries[count] = (struct pollfd){.fd = master->signals, .events = POLLIN};
-    if (poll(master->entries, count + 1, master_timeout_ms(master, retry)) < 0) return; /* EINTR: look again */
+    if (poll(master->entries, count + 1, master_timeout_ms(master, retry)) < 0)
+        return; /* EINTR: look again */
     /* Packets before ends: what a worker said before it died counts. */
     for (uint32_t i = 0; i < count; i++)
         if (master->entries[i].revents && master->slots[i].channel >= 0) master_receive(master, i);
@@ -511,7 +538,7 @@ enum master_role master_run(const struct master_options *options, struct master_
     if (cy_failed(err)) {
         log_write(options->log, LOG_ERROR, "the master cannot start: %s", cy_err_text(err, false));
         master_close(&master);
-        result_out->exit_code = MASTER_EXIT_INTERNAL;
+        result_out->exit_code = EXIT_CODE_INTERNAL;
         return MASTER_ENDED;
     }
     master_load(&master);
@@ -525,8 +552,5 @@ enum master_role master_run(const struct master_options *options, struct master_
     return MASTER_ENDED;
 }
 
-#undef MASTER_EXIT_CONFIGURATION
-#undef MASTER_EXIT_STARTUP_MAX
-#undef MASTER_EXIT_INTERNAL
 #undef MASTER_BACKOFF_FIRST_MS
 #undef MASTER_RETRY_MS

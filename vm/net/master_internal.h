@@ -8,7 +8,8 @@
  *                          ECHO                                            REOPEN_LOGS
  *                                                                          ECHO
  *
- * Until READY the master sends GENERATION once and answers to LISTEN, nothing else; what else there is to say follows then.
+ * Until READY the master sends GENERATION once and answers to LISTEN, nothing else; what else there is to say follows
+ * then.
  */
 #ifndef CY_NET_MASTER_INTERNAL_H
 #define CY_NET_MASTER_INTERNAL_H
@@ -50,10 +51,12 @@ CY_NODISCARD cy_err master_packet_receive(int channel, struct master_packet *pac
 
 CY_NODISCARD cy_err worker_link_new(int owned_channel, struct worker_link **link_out);
 
-/* -- master_listen.c -------------------------------------------------------------------------------------------------------- */
+/* -- master_listen.c ------------------------------------------------------------------------------------- */
 struct master_listeners;
 CY_NODISCARD cy_err master_listeners_new(uint32_t slot_count, struct master_listeners **listeners_out);
 void master_listeners_free(struct master_listeners **listeners); /* closes them all */
+/* Whether some worker has asked for this address before. */
+bool master_listeners_have(const struct master_listeners *listeners, cy_bytes text);
 /* The descriptor of this slot for this address, borrowed: opened now, or kept from the worker before. */
 CY_NODISCARD cy_err master_listeners_get(struct master_listeners *listeners, uint32_t slot, cy_bytes text,
                                          int *descriptor_out, struct address *actual_out);

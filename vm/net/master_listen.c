@@ -3,8 +3,8 @@
  * vm/net/master_listen.c: the listening descriptors that the master keeps, one per address and worker slot.
  *
  * In:   addresses as workers write them. Out: borrowed descriptors.
- * Invariant: a port that another process listens on is never shared: the first time an address is asked for it is bound
- *       without SO_REUSEPORT, which fails then. Port 0 is decided once, so all slots share one port.
+ * Invariant: a port that another process listens on is never shared: the first time an address is asked for it is
+ *       bound without SO_REUSEPORT, which fails then. Port 0 is decided once, so all slots share one port.
  */
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
@@ -107,12 +107,23 @@ static cy_err master_listen_add(struct master_listeners *listeners, uint32_t slo
     return CY_OK;
 }
 
+static uint32_t master_listen_find(const struct master_listeners *listeners, cy_bytes text)
+{
+    uint32_t i = 0;
+    while (i < listeners->count && !cy_bytes_equal(listeners->rows[i].text, text)) i++;
+    return i;
+}
+
+bool master_listeners_have(const struct master_listeners *listeners, cy_bytes text)
+{
+    return master_listen_find(listeners, text) < listeners->count;
+}
+
 cy_err master_listeners_get(struct master_listeners *listeners, uint32_t slot, cy_bytes text,
                             int *descriptor_out, struct address *actual_out)
 {
     CHECK(slot < listeners->slot_count);
-    uint32_t i = 0;
-    while (i < listeners->count && !cy_bytes_equal(listeners->rows[i].text, text)) i++;
+    uint32_t i = master_listen_find(listeners, text);
     if (i == listeners->count) CY_TRY(master_listen_add(listeners, slot, text));
     struct master_listener *row = &listeners->rows[i];
     if (row->descriptors[slot] < 0)

@@ -4,8 +4,8 @@
  *
  * In:   packets of the master, which may come between a question and its answer.
  * Out:  messages, in order; of several generations that wait only the newest.
- * Invariant: a packet is believed only when its size, magic and lengths fit; a descriptor that came with a packet which has
- *       no use for it is closed.
+ * Invariant: a packet is believed only when its size, magic and lengths fit; a descriptor that came with a packet
+ *       which has no use for it is closed.
  */
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
@@ -17,7 +17,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* -- packets --------------------------------------------------------------------------------------------------------------- */
+/* -- packets --------------------------------------------------------------------------------------------- */
 
 cy_err master_packet_send(int channel, enum master_packet_kind kind, uint32_t number, cy_err cause,
                           const struct address *address, cy_bytes text, int descriptor)
@@ -49,7 +49,7 @@ cy_err master_packet_receive(int channel, struct master_packet *packet, int *own
     return CY_ERR(BAD_FORMAT);
 }
 
-/* -- the link -------------------------------------------------------------------------------------------------------------- */
+/* -- the link -------------------------------------------------------------------------------------------- */
 
 struct worker_link {
     int channel;
@@ -141,7 +141,8 @@ static cy_err worker_link_await(struct worker_link *link, enum master_packet_kin
         worker_link_keep(link, packet, *owned_descriptor_out);
         kept = true;
     }
-    /* What was kept makes the channel readable no more. An echo does, and the loop then comes to worker_link_receive. */
+    /* What was kept makes the channel readable no more. An echo does, and the loop then comes to
+     * worker_link_receive. */
     return kept ? worker_link_send(link, MASTER_PACKET_ECHO, 0, CY_OK, CY_BYTES_NONE) : CY_OK;
 }
 
@@ -190,7 +191,7 @@ void worker_adopted(struct worker_link *link, uint32_t generation_number, bool a
     (void)err;
 }
 
-/* -- handing messages over --------------------------------------------------------------------------------------------------- */
+/* -- handing messages over ------------------------------------------------------------------------------- */
 
 static void worker_link_hand_generation(struct worker_link *link, struct worker_message *message,
                                         void (*on_message)(void *context,

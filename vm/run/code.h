@@ -20,11 +20,41 @@
 #include "vm/run/vm.h"
 
 enum run_op {
-#define RUN_OP(name, meaning) RUN_##name,
+#define RUN_OP(name, flags, meaning) RUN_##name,
 #include "vm/run/run_op.def"
 #undef RUN_OP
     RUN_OP_COUNT
 };
+
+enum run_op_flags { RUN_FLAG_JUMP = 1, RUN_FLAG_INT_C = 2 };
+/* Flags by enum run_op. */
+extern const uint8_t run_op_flags[RUN_OP_COUNT];
+
+/* Six comparisons in one order, four times: EQ NE LT LE GT GE. */
+#define RUN_COMPARISON_FORM(first_)                                                                          \
+    _Static_assert(RUN_##first_##EQ + 1 == RUN_##first_##NE && RUN_##first_##EQ + 2 == RUN_##first_##LT &&   \
+                       RUN_##first_##EQ + 3 == RUN_##first_##LE &&                                           \
+                       RUN_##first_##EQ + 4 == RUN_##first_##GT && RUN_##first_##EQ + 5 == RUN_##first_##GE, \
+                   "forms of comparisons are found by their distance")
+#define RUN_COMPARISON_FORM_INT(first_)                                    \
+    _Static_assert(RUN_##first_##EQ_INT == RUN_##first_##GE + 1 &&         \
+                       RUN_##first_##EQ_INT + 1 == RUN_##first_##NE_INT && \
+                       RUN_##first_##EQ_INT + 2 == RUN_##first_##LT_INT && \
+                       RUN_##first_##EQ_INT + 3 == RUN_##first_##LE_INT && \
+                       RUN_##first_##EQ_INT + 4 == RUN_##first_##GT_INT && \
+                       RUN_##first_##EQ_INT + 5 == RUN_##first_##GE_INT,   \
+                   "forms of comparisons are found by their distance")
+RUN_COMPARISON_FORM();
+RUN_COMPARISON_FORM_INT();
+RUN_COMPARISON_FORM(UNLESS_);
+RUN_COMPARISON_FORM_INT(UNLESS_);
+#undef RUN_COMPARISON_FORM
+#undef RUN_COMPARISON_FORM_INT
+_Static_assert(RUN_UNLESS_EQ == RUN_GE_INT + 1 && RUN_EQ_CONSTANT == RUN_UNLESS_GE_INT + 1 &&
+                   RUN_UNLESS_NE_CONSTANT == RUN_EQ_CONSTANT + 3,
+               "slow_compare tells the forms apart by their ranges");
+_Static_assert(RUN_LOCAL_PATH_SET + 2 == RUN_LOCAL_PATH_APPEND,
+               "preparing tells paths of locals by their range");
 
 /* a is the destination slot, or the target of a jump; b and c operands; x small counts and OWN flags. */
 struct run_step {
@@ -50,7 +80,8 @@ struct code_function {
     uint32_t code_count;
     uint32_t slot_count;
     uint32_t local_count;
-    uint32_t *offsets; /* by step: offset in the file's code */
+    uint32_t call_steps; /* what a call charges: 1, and more for frames whose slots take time to clear */
+    uint32_t *offsets;   /* by step: offset in the file's code */
     const struct function *source;
     uint8_t param_count;
     uint8_t required_count;
@@ -82,7 +113,7 @@ struct instance {
     bool open; /* refs never reached 0 */
 };
 
-/* The kind a value has for IS_KIND and signatures; TAG_ABSENT and internal tags count as nil. */
+/* The kind a value has for IS_KIND and signatures; internal tags count as nil, as TAG_ABSENT does. */
 extern const uint8_t value_kind_by_tag[TAG_COUNT];
 static inline uint32_t value_kind_bit(cy_value value) { return 1u << value_kind_by_tag[value.tag]; }
 

@@ -17,7 +17,7 @@ void vm_describe_error(struct vm *vm, cy_value error, struct builder *out)
     }
     cy_bytes kind = error_kind(vm, error), message = error_message(vm, error);
     builder_printf(out, "%.*s: %.*s\n", CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
-    cy_value places = record_of(error)->fields[ERROR_FIELD_STACK];
+    cy_value places = error_stack(vm, error);
     if (places.tag != TAG_LIST) return;
     for (uint32_t i = 0; i < list_of(places)->count; i++) {
         cy_value place = list_item(list_of(places), i);

@@ -31,7 +31,18 @@ const char *vm_message_text(enum vm_message message, bool korean)
 
 cy_err error_new(struct vm *vm, cy_err reason, cy_bytes message, cy_value owned_data, cy_value *owned_out)
 {
-    return error_new_of_kind(vm, cy_bytes_from_text(cy_err_kind(reason)), message, owned_data, owned_out);
+    CY_TRY(error_new_of_kind(vm, cy_bytes_from_text(cy_err_kind(reason)), message, owned_data, owned_out));
+    owned_out->as.object->detail = (uint16_t)reason.code;
+    return CY_OK;
+}
+
+cy_err error_reason(struct vm *vm, cy_value error)
+{
+    if (!value_is_error(vm, error)) return CY_ERR(THROWN);
+    if (error.as.object->detail) return (cy_err){error.as.object->detail, 0};
+    bool configuration =
+        cy_bytes_equal(error_kind(vm, error), cy_bytes_from_text(cy_err_kind(CY_ERR(CONFIGURATION))));
+    return configuration ? CY_ERR(CONFIGURATION) : CY_ERR(THROWN);
 }
 
 cy_err error_new_of_kind(struct vm *vm, cy_bytes kind, cy_bytes message, cy_value owned_data,
@@ -73,6 +84,13 @@ cy_bytes error_kind(struct vm *vm, cy_value error) { return error_value_text(vm,
 cy_bytes error_message(struct vm *vm, cy_value error)
 {
     return error_value_text(vm, error, ERROR_FIELD_MESSAGE);
+}
+
+cy_value error_stack(struct vm *vm, cy_value error)
+{
+    CHECK(value_is_error(vm, error));
+    error_settle_places(vm, error);
+    return record_of(error)->fields[ERROR_FIELD_STACK];
 }
 
 cy_value error_data(struct vm *vm, cy_value error)
@@ -117,6 +135,23 @@ bool error_raise_data(struct vm *vm, cy_err reason, cy_value owned_data, enum vm
     error_value_raise(vm, reason, owned_data, message, arguments);
     va_end(arguments);
     return false;
+}
+
+bool error_raise_limit(struct vm *vm, cy_err reason, const char *limit_name)
+{
+    const struct limit *limit = limit_find(limit_name);
+    CHECK(limit);
+    return error_raise(vm, reason, MESSAGE_LIMIT, cy_err_text(reason, vm_is_korean(vm)), limit->name,
+                       (long long)limit->value, limit->unit);
+}
+
+bool error_raise_walk(struct vm *vm, cy_err reason)
+{
+    if (cy_is(reason, CY_ERR_LIMIT)) return error_raise_limit(vm, reason, "WALK_STEPS");
+    if (cy_is(reason, CY_ERR_DEPTH))
+        return error_raise_limit(vm, reason,
+                                 reason.detail == LIMIT_KEY_NESTING ? "KEY_NESTING" : "VALUE_DEPTH");
+    return error_raise_plain(vm, reason);
 }
 
 bool error_raise_plain(struct vm *vm, cy_err reason)

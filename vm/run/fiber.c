@@ -190,6 +190,8 @@ cy_err fiber_begin(struct fiber *fiber, cy_value function, const cy_value *args,
     if (object->native || object->instance != fiber->instance) return CY_ERR(CALL);
     const struct code_function *code = &fiber->instance->functions[object->index];
     if (arg_count < code->required_count || arg_count > code->param_count) return CY_ERR(CALL);
+    for (uint32_t i = 0; i < code->required_count; i++)
+        if (args[i].tag == TAG_ABSENT) return CY_ERR(CALL);
     CY_TRY(fiber_reserve(fiber, fiber->stack + 1, cy_max_size(code->slot_count, 1)));
     fiber->stack[0] = value_ref(function);
     cy_value *base = fiber->stack + 1;
@@ -268,6 +270,10 @@ static void fiber_ended(struct vm *vm, struct fiber *fiber)
     if (fiber->child_running_count == 0) fiber_finish(vm, fiber);
 }
 
+/* A turn that was not measured but charged for much more than its budget counts for what that takes at least: 100 bytes
+ * copied, or 8 values. */
+enum { FIBER_CHARGED_STEP_NS = 10 };
+
 /* The budget is used up: the CPU allowance is looked at here and nowhere else. */
 static void fiber_yielded(struct vm *vm, struct fiber *fiber, uint64_t spent_ns)
 {
@@ -296,8 +302,11 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
     bool measured = fiber->yielded;
     uint64_t start_ns = measured ? vm_cpu_ns(vm) : 0;
     enum interp_outcome outcome = interp_run(vm, fiber);
-    uint64_t spent_ns = measured ? vm_cpu_ns(vm) - start_ns : 0;
-    vm->counters.instructions += (uint64_t)(LIMIT_BUDGET_STEPS - vm->budget);
+    uint64_t steps = vm->budget < LIMIT_BUDGET_STEPS ? (uint64_t)(LIMIT_BUDGET_STEPS - vm->budget) : 0;
+    uint64_t spent_ns = measured                         ? vm_cpu_ns(vm) - start_ns
+                        : steps > 2 * LIMIT_BUDGET_STEPS ? steps * FIBER_CHARGED_STEP_NS
+                                                         : 0;
+    vm->counters.instructions += steps;
     vm->running = outer;
     vm->budget = outer_budget;
     switch (outcome) {

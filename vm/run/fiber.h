@@ -41,6 +41,7 @@ struct fiber {
     uint8_t state;       /* enum fiber_state */
     uint8_t resume;      /* enum fiber_resume */
     bool initialising;   /* runs initialisers: may not wait */
+    bool is_main;        /* natives with the flag MAIN work here */
     bool yielded;        /* used up a budget since the last wait: its CPU time is measured */
     bool unwinding_hard; /* the defer allowance is used up as well: no handler runs any more */
 
@@ -124,7 +125,5 @@ enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy
 /* Takes vm->raised or the fiber's stop to the nearest handler. False when no frame is left: fiber->outcome
  * and result are set. */
 bool unwind(struct vm *vm, struct fiber *fiber);
-/* Appends the places of all frames to an error that has none yet. */
-void unwind_add_places(struct vm *vm, struct fiber *fiber, cy_value error);
 
 #endif

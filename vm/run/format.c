@@ -2,7 +2,7 @@
  *
  * vm/run/format.c: the text that print shows.
  *
- *   nil  true  42  1.5  text  [1, "a"]  {"key": 1}  0..10  Route(name: "a", weight: 1)  <request>  ref(1) 
+ *   nil  true  42  1.5  text  [1, "a"]  {"key": 1}  0..10  Route(name: "a", weight: 1)  <request>  ref(1)
  *   function name
  *
  * Method: one level of a container per entry of an own stack, no recursion; deeper than LIMIT_VALUE_DEPTH
@@ -79,7 +79,10 @@ static bool format_open(struct vm *vm, cy_value value, bool quote, struct builde
         return false;
     case TAG_LIST: builder_u8(out, '['); return true;
     case TAG_MAP: builder_u8(out, '{'); return true;
-    case TAG_RECORD: builder_printf(out, "%s(", value_kind_text(vm, value)); return true;
+    case TAG_RECORD:
+        error_settle_places(vm, value);
+        builder_printf(out, "%s(", value_kind_text(vm, value));
+        return true;
     case TAG_REF: builder_text(out, "ref("); return true;
     case TAG_FUNCTION: format_function(function_of(value), out); return false;
     case TAG_HANDLE:
@@ -142,14 +145,17 @@ struct format_stack {
     uint32_t ref_depth;
 };
 
-static bool format_push(struct format_stack *stack, cy_value container)
+static bool format_push(struct format_stack *stack, cy_value container, struct builder *out)
 {
     bool is_ref = container.tag == TAG_REF;
     if (stack->depth == LIMIT_VALUE_DEPTH || (is_ref && stack->ref_depth > 0)) return false;
     if (stack->depth == stack->capacity) {
         uint32_t capacity = stack->capacity ? stack->capacity * 2 : 8;
         struct format_level *levels = mem_resize(stack->levels, capacity * sizeof *levels);
-        if (!levels) return false;
+        if (!levels) {
+            out->failed = true; /* not "…": that says LIMIT_VALUE_DEPTH */
+            return false;
+        }
         stack->levels = levels;
         stack->capacity = capacity;
     }
@@ -162,9 +168,22 @@ static void format_enter(struct vm *vm, struct format_stack *stack, cy_value val
                          struct builder *out)
 {
     if (!format_open(vm, value, quote, out)) return;
-    if (format_push(stack, value)) return;
+    if (format_push(stack, value, out)) return;
     builder_text(out, "…");
     format_close(value, out);
+}
+
+void format_begin(struct vm *vm, struct builder *out)
+{
+    builder_init(out);
+    out->count_max = cy_max_size(vm_memory_left(vm, LIMIT_FORMAT_BYTES), 1); /* 0 would mean no bound */
+}
+
+cy_err format_end(struct vm *vm, const struct builder *out)
+{
+    vm_charge_bytes(vm, out->count);
+    if (!out->failed) return CY_OK;
+    return out->past_max && out->count_max == LIMIT_FORMAT_BYTES ? CY_ERR(TOO_LARGE) : CY_ERR(NO_MEMORY);
 }
 
 void value_format(struct vm *vm, cy_value value, bool quote, struct builder *out)

@@ -130,6 +130,14 @@ void handle_close_all(struct vm *vm, struct fiber *owner)
     }
 }
 
+void handle_give(struct vm *vm, cy_value handle, struct fiber *owner)
+{
+    if (!handle_open_slot(vm, handle)) return;
+    CHECK(!owner || owner->vm == vm);
+    handle_unlink(vm, (uint32_t)handle.as.handle);
+    handle_link(vm, (uint32_t)handle.as.handle, owner);
+}
+
 void handle_move(struct vm *vm, cy_value handle, struct fiber *from, struct fiber *to)
 {
     struct handle_slot *slot = handle_open_slot(vm, handle);

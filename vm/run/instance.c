@@ -46,6 +46,23 @@ static cy_err instance_make_constants(struct vm *vm, struct instance *instance)
     return CY_OK;
 }
 
+/* When all shapes are there: a field may be of a type further down. */
+static cy_err instance_make_rules(struct vm *vm, struct instance *instance)
+{
+    const struct program *program = instance->program;
+    for (uint32_t i = 0; i < program->record_count; i++) {
+        const struct record_type *type = &program->records[i];
+        for (uint32_t k = 0; k < type->field_count; k++) {
+            const struct record_field *field = &type->fields[k];
+            if (field->kind == RECORD_FIELD_ANY) continue;
+            CY_TRY(record_shape_rule(vm, instance->shapes[i], k, field->kind,
+                                     field->record == PROGRAM_NO_INDEX ? NULL
+                                                                       : instance->shapes[field->record]));
+        }
+    }
+    return CY_OK;
+}
+
 static cy_err instance_make_shapes(struct vm *vm, struct instance *instance)
 {
     const struct program *program = instance->program;
@@ -58,7 +75,7 @@ static cy_err instance_make_shapes(struct vm *vm, struct instance *instance)
         CY_TRY(record_shape_new(vm, instance, program_string(program, type->name), names, type->field_count,
                                 &instance->shapes[i]));
     }
-    return CY_OK;
+    return instance_make_rules(vm, instance);
 }
 
 static cy_err instance_make_functions(struct instance *instance)
@@ -181,6 +198,8 @@ void instance_function_dropped(struct vm *vm, struct instance *instance)
     if (--instance->function_count == 0 && !instance->open) instance_free(vm, instance);
 }
 
+bool instance_is_shared(const struct instance *instance) { return instance->refs > 1; }
+
 struct instance *instance_ref(struct instance *instance)
 {
     instance->refs++;
@@ -284,16 +303,6 @@ static bool instance_initialise(struct instance *instance)
     return true;
 }
 
-/* The code of error.def behind an error value's kind: enough for the caller's exit code. */
-static cy_err instance_reason(struct vm *vm, cy_value error)
-{
-    static const struct cy_err reasons[] = {CY_ERR(CAPABILITY), CY_ERR(NO_MEMORY), CY_ERR(UNSUPPORTED)};
-    cy_bytes kind = error_kind(vm, error);
-    for (size_t i = 0; i < CY_COUNT_OF(reasons); i++)
-        if (cy_bytes_equal(kind, cy_bytes_from_text(cy_err_kind(reasons[i])))) return reasons[i];
-    return CY_ERR(THROWN);
-}
-
 cy_err instance_new(struct vm *vm, const struct program *program, struct instance **instance_out,
                     cy_value *error_out)
 {
@@ -309,7 +318,7 @@ cy_err instance_new(struct vm *vm, const struct program *program, struct instanc
     }
     cy_value error = vm->raised;
     vm->raised = value_nil();
-    err = instance_reason(vm, error);
+    err = error_reason(vm, error);
     if (instance) instance_unref(vm, &instance);
     if (error_out)
         *error_out = error;

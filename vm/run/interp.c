@@ -8,7 +8,8 @@
  *       everything else is a call into interp_slow.c and its neighbours, which keep the same slots. A call
  *       of bytecode pushes a frame and goes on in the same loop: nothing recurses on the C stack.
  * Invariant: frame->step is stored before anything that may look at it: errors, calls, yields, waits.
- * Budget: LOOP and calls count; at zero the fiber yields. Nothing else looks at the clock.
+ * Budget: LOOP and calls count one or more, work out of line what it charges (vm_charge); below zero the fiber
+ *       yields. Nothing here looks at the clock.
  */
 #include "vm/base/limits.h"
 #include "vm/code/arith.h"
@@ -124,11 +125,18 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
         set_to->as.member_ = (value_);                                     \
     } while (0)
 #define BOTH(tag_, b_, c_) ((b_)->tag == (tag_) && (c_)->tag == (tag_))
+/* To the next step after work out of line, which may have charged the budget. */
+#define NEXT_CHARGED(step_)                          \
+    do {                                             \
+        step = (step_);                              \
+        if (CY_UNLIKELY(vm->budget < 0)) goto yield; \
+        goto *labels[step->op];                      \
+    } while (0)
 /* A call out of line that may fail. */
 #define SLOW(call_)                            \
     do {                                       \
         if (CY_UNLIKELY(!(call_))) goto raise; \
-        NEXT();                                \
+        NEXT_CHARGED(step + 1);                \
     } while (0)
 
 #define ARITHMETIC(name_, checked_, sign_)                         \
@@ -201,7 +209,10 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
             truth = b->as.i sign_ c->as.i;                            \
         else if (BOTH(TAG_FLOAT, b, c))                               \
             truth = b->as.f sign_ c->as.f;                            \
-        else if (!slow_compare(vm, r, instance, step, &truth))        \
+        else if (slow_compare(vm, r, instance, step, &truth)) {       \
+            SET(step->a, TAG_BOOL, i, truth);                         \
+            NEXT_CHARGED(step + 1);                                   \
+        } else                                                        \
             goto raise;                                               \
         SET(step->a, TAG_BOOL, i, truth);                             \
         NEXT();                                                       \
@@ -223,12 +234,12 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
             if (b->as.i sign_ c->as.i) NEXT();                        \
             GO(TARGET(step));                                         \
         }                                                             \
-        if (BOTH(TAG_FLOAT, b, c))                                    \
-            truth = b->as.f sign_ c->as.f;                            \
-        else if (!slow_compare(vm, r, instance, step, &truth))        \
-            goto raise;                                               \
-        if (truth) NEXT();                                            \
-        GO(TARGET(step));                                             \
+        if (BOTH(TAG_FLOAT, b, c)) {                                  \
+            if (b->as.f sign_ c->as.f) NEXT();                        \
+            GO(TARGET(step));                                         \
+        }                                                             \
+        if (!slow_compare(vm, r, instance, step, &truth)) goto raise; \
+        NEXT_CHARGED(truth ? step + 1 : TARGET(step));                \
     }                                                                 \
     STEP(UNLESS_##name_##_INT) :                                      \
     {                                                                 \
@@ -245,7 +256,7 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
 enum interp_outcome interp_run(struct vm *vm, struct fiber *fiber)
 {
     static const void *const labels[RUN_OP_COUNT] = {
-#define RUN_OP(name, meaning) [RUN_##name] = &&label_##name,
+#define RUN_OP(name, flags, meaning) [RUN_##name] = &&label_##name,
 #include "vm/run/run_op.def"
 #undef RUN_OP
     };
@@ -352,7 +363,7 @@ unwind_now:
         }
         if (CY_UNLIKELY(!slow_add_in_place(vm, a, *c))) goto raise;
         if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
-        NEXT();
+        NEXT_CHARGED(step + 1);
     }
     STEP(LOCAL_ADD_INT) :
     {
@@ -367,14 +378,19 @@ unwind_now:
     }
     STEP(LOCAL_APPEND) : SLOW(slow_append(vm, &r[step->a], &r[step->b]));
     STEP(LOCAL_PATH_SET) : SLOW(slow_path_set(vm, &r[step->a], &r[step->b], step->x));
+    STEP(LOCAL_PATH_ADD) : SLOW(slow_path_add(vm, &r[step->a], &r[step->b], step->x, false));
+    STEP(LOCAL_PATH_APPEND) : SLOW(slow_path_add(vm, &r[step->a], &r[step->b], step->x, true));
     STEP(GLOBAL_ADD) :
     {
         if (CY_UNLIKELY(!slow_add_in_place(vm, &instance->globals[step->a], r[step->c]))) goto raise;
         if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
-        NEXT();
+        NEXT_CHARGED(step + 1);
     }
     STEP(GLOBAL_APPEND) : SLOW(slow_append(vm, &instance->globals[step->a], &r[step->b]));
     STEP(GLOBAL_PATH_SET) : SLOW(slow_path_set(vm, &instance->globals[step->a], &r[step->b], step->x));
+    STEP(GLOBAL_PATH_ADD) : SLOW(slow_path_add(vm, &instance->globals[step->a], &r[step->b], step->x, false));
+    STEP(GLOBAL_PATH_APPEND)
+        : SLOW(slow_path_add(vm, &instance->globals[step->a], &r[step->b], step->x, true));
 
     /* -- arithmetic -------------------------------------------------------------------------------------- */
     ARITHMETIC(ADD, __builtin_add_overflow, +)
@@ -405,13 +421,12 @@ unwind_now:
     {
         if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
         SET(step->a, TAG_BOOL, i, truth);
-        NEXT();
+        NEXT_CHARGED(step + 1);
     }
     STEP(UNLESS_EQ_CONSTANT) : STEP(UNLESS_NE_CONSTANT) :
     {
         if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
-        if (truth) NEXT();
-        GO(TARGET(step));
+        NEXT_CHARGED(truth ? step + 1 : TARGET(step));
     }
     STEP(IS_KIND) : STEP(IS_RECORD) :
     {
@@ -495,6 +510,11 @@ enter:
         if (!interp_make_room(vm, fiber, &base, callee->slot_count)) goto unwind_now;
         frame = fiber->frame;
     }
+    for (uint32_t i = 0; i < callee->required_count; i++)
+        if (CY_UNLIKELY(base[i].tag == TAG_ABSENT)) {
+            slow_absent_argument(vm, instance, callee, base);
+            goto raise;
+        }
     for (uint32_t i = arg_count; i < callee->param_count; i++) base[i].tag = TAG_ABSENT;
     for (uint32_t i = callee->param_count; i < callee->local_count; i++) base[i].tag = TAG_NIL;
     frame++;
@@ -504,13 +524,13 @@ enter:
     frame->handler = 0;
     r = base;
     step = callee->code;
-    if (CY_UNLIKELY(--vm->budget < 0)) goto yield;
+    vm->budget -= callee->call_steps;
+    if (CY_UNLIKELY(vm->budget < 0)) goto yield;
     GO(step);
 
-yield:
+yield: /* the budget stays negative: fiber_turn sees how much was charged */
     frame->step = step;
     fiber->frame = frame;
-    vm->budget = 0;
     return INTERP_YIELDED;
 
     STEP(RETURN) :
@@ -564,7 +584,7 @@ invoke : {
         if (base[i].tag >= TAG_HEAP) interp_drop(vm, &base[i]);
     if (outcome == INVOKE_WAIT) return INTERP_WAITING;
     slow_put(vm, &r[interp_result_slot(step)], result);
-    NEXT();
+    NEXT_CHARGED(step + 1);
 }
 
     STEP(NATIVE_FUNCTION) : SLOW(slow_native_function(fiber, r, step));
@@ -676,7 +696,7 @@ invoke : {
             GO(step + 2);
         }
         if (CY_UNLIKELY(!slow_field_get(vm, r, instance, (struct run_step *)step))) goto raise;
-        GO(step + 2);
+        NEXT_CHARGED(step + 2);
     }
 }
 
@@ -687,6 +707,7 @@ invoke : {
 #undef COPY
 #undef SET
 #undef BOTH
+#undef NEXT_CHARGED
 #undef SLOW
 #undef ARITHMETIC
 #undef ARITHMETIC_INT

@@ -12,9 +12,7 @@
 
 static bool slow_too_large(struct vm *vm, cy_err err, const char *limit_name)
 {
-    if (!cy_is(err, CY_ERR_TOO_LARGE)) return error_raise_plain(vm, err);
-    const struct limit *limit = limit_find(limit_name);
-    return error_raise(vm, err, MESSAGE_TOO_LARGE, limit->name, (long long)limit->value, limit->unit);
+    return cy_is(err, CY_ERR_TOO_LARGE) ? error_raise_limit(vm, err, limit_name) : error_raise_walk(vm, err);
 }
 
 /* -- building -------------------------------------------------------------------------------------------- */
@@ -22,6 +20,7 @@ static bool slow_too_large(struct vm *vm, cy_err err, const char *limit_name)
 bool slow_list(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     cy_value list;
+    vm_charge_items(vm, step->x);
     cy_err err = list_new(vm, 0, &list);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     for (uint32_t i = 0; i < step->x && !cy_failed(err); i++)
@@ -43,6 +42,7 @@ static bool slow_bad_key(struct vm *vm, cy_err err, cy_value key)
 bool slow_map(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     cy_value map;
+    vm_charge_items(vm, 4 * (size_t)step->x);
     cy_err err = map_new(vm, step->x, &map);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     for (uint32_t i = 0; i < step->x; i++) {
@@ -62,7 +62,10 @@ bool slow_map(struct vm *vm, cy_value *r, const struct run_step *step)
 bool slow_record(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step)
 {
     cy_value record;
-    cy_err err = record_new(vm, instance->shapes[step->c], &r[step->b], &record);
+    struct record_shape *shape = instance->shapes[step->c];
+    for (uint32_t i = 0; shape->rules && i < shape->field_count; i++)
+        if (!record_check_field(vm, shape, i, r[step->b + i])) return false;
+    cy_err err = record_new(vm, shape, &r[step->b], &record);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     for (uint32_t i = 0; i < step->x; i++) r[step->b + i].tag = TAG_NIL;
     slow_put(vm, &r[step->a], record);
@@ -93,14 +96,13 @@ bool slow_ref(struct vm *vm, cy_value *r, const struct run_step *step)
 bool slow_text(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     struct builder text;
-    builder_init(&text);
-    text.count_max = LIMIT_STRING_BYTES;
+    format_begin(vm, &text);
     for (uint32_t i = 0; i < step->x; i++) value_format(vm, r[step->b + i], false, &text);
     cy_value joined;
-    cy_err err = builder_error(&text);
+    cy_err err = format_end(vm, &text);
     if (!cy_failed(err)) err = string_new(vm, builder_view(&text), &joined);
     builder_fini(&text);
-    if (cy_failed(err)) return slow_too_large(vm, err, "STRING_BYTES");
+    if (cy_failed(err)) return slow_too_large(vm, err, "FORMAT_BYTES");
     for (uint32_t i = 0; i < step->x; i++) slow_clear(vm, &r[step->b + i]);
     slow_put(vm, &r[step->a], joined);
     return true;
@@ -190,6 +192,7 @@ bool slow_closure(struct fiber *fiber, cy_value *r, const struct run_step *step)
     if (source->capture_count == 0) {
         if (!slow_plain_function(instance, step->c, &value)) return false;
     } else {
+        vm_charge_items(fiber->vm, source->capture_count);
         cy_err err = function_new(fiber->vm, instance, step->c, false, source->capture_count, &value);
         if (cy_failed(err)) return error_raise_plain(fiber->vm, err);
         struct function_object *parent = fiber->frame->closure, *function = function_of(value);
@@ -233,15 +236,35 @@ bool slow_native_function(struct fiber *fiber, cy_value *r, const struct run_ste
     return true;
 }
 
+enum { SLOW_NAME_BYTES = 128 };
+/* The function's name as text, cut to the room. */
+static const char *slow_function_name(const struct instance *instance, const struct function *source,
+                                      char text[SLOW_NAME_BYTES])
+{
+    cy_bytes name = program_string(instance->program, source->name);
+    size_t count = cy_min_size(name.count, SLOW_NAME_BYTES - 1);
+    if (count == 0) return "function";
+    memcpy(text, name.data, count);
+    text[count] = 0;
+    return text;
+}
+
+bool slow_absent_argument(struct vm *vm, const struct instance *instance, const struct code_function *callee,
+                          const cy_value *args)
+{
+    char text[SLOW_NAME_BYTES];
+    uint32_t index = 0;
+    while (args[index].tag != TAG_ABSENT) index++;
+    CHECK(index < callee->required_count);
+    return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENT_ABSENT,
+                       slow_function_name(instance, callee->source, text), index + 1);
+}
+
 bool slow_wrong_count(struct vm *vm, const struct instance *instance, uint32_t function, uint32_t arg_count)
 {
     const struct function *source = &instance->program->functions[function];
-    cy_bytes name = program_string(instance->program, source->name);
-    char text[128];
-    size_t count = cy_min_size(name.count, sizeof text - 1);
-    if (count) memcpy(text, name.data, count);
-    text[count] = 0;
-    const char *shown = count ? text : "function";
+    char text[SLOW_NAME_BYTES];
+    const char *shown = slow_function_name(instance, source, text);
     if (source->required_count == source->param_count)
         return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS, shown, source->param_count, arg_count);
     return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_RANGE, shown, source->required_count,
@@ -274,8 +297,7 @@ void slow_defer_attach(struct vm *vm, cy_value *pending, cy_value *error)
         if (vm->options.log)
             log_write(vm->options.log, LOG_WARN, "defer of a stopped task failed: %.*s: %.*s",
                       CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
-    } else if (value_is_unshared(*pending) &&
-               record_of(*pending)->fields[ERROR_FIELD_STACK].tag == TAG_LIST) {
+    } else if (value_is_unshared(*pending) && error_stack(vm, *pending).tag == TAG_LIST) {
         struct builder line;
         cy_value text;
         builder_init(&line);

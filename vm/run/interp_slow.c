@@ -60,14 +60,9 @@ static const char *slow_sign(enum run_op op)
 }
 
 /* The step's right side as a value. */
-static bool slow_is_int_form(enum run_op op)
-{
-    return op == RUN_LOCAL_ADD_INT || (op >= RUN_ADD_INT && op <= RUN_MOD_INT) ||
-           (op >= RUN_EQ_INT && op <= RUN_GE_INT) || (op >= RUN_UNLESS_EQ_INT && op <= RUN_UNLESS_GE_INT);
-}
 static cy_value slow_right(const cy_value *r, const struct run_step *step)
 {
-    return slow_is_int_form((enum run_op)step->op) ? value_int((int32_t)step->c) : r[step->c];
+    return run_op_flags[step->op] & RUN_FLAG_INT_C ? value_int((int32_t)step->c) : r[step->c];
 }
 
 static void slow_let_go(struct vm *vm, cy_value *r, const struct run_step *step)
@@ -131,10 +126,7 @@ static double slow_as_float(cy_value value) { return value.tag == TAG_INT ? (dou
 
 static bool slow_failed_growth(struct vm *vm, cy_err err, bool list)
 {
-    if (cy_is(err, CY_ERR_TOO_LARGE)) {
-        const struct limit *limit = limit_find(list ? "LIST_ITEMS" : "STRING_BYTES");
-        return error_raise(vm, err, MESSAGE_TOO_LARGE, limit->name, (long long)limit->value, limit->unit);
-    }
+    if (cy_is(err, CY_ERR_TOO_LARGE)) return error_raise_limit(vm, err, list ? "LIST_ITEMS" : "STRING_BYTES");
     return error_raise_plain(vm, err);
 }
 
@@ -147,6 +139,7 @@ static bool slow_join(struct vm *vm, cy_value b, cy_value c, cy_value *owned_out
     if (b.tag == TAG_LIST && c.tag == TAG_LIST) {
         err = list_copy(vm, b, list_of(c)->count, owned_out);
         if (cy_failed(err)) return slow_failed_growth(vm, err, true);
+        vm->counters.copies++; /* whoever builds a list this way pays for all of it each time */
         err = list_extend(vm, list_of(*owned_out), c);
         if (!cy_failed(err)) return true;
         value_unref(vm, *owned_out);
@@ -193,7 +186,6 @@ bool slow_add_in_place(struct vm *vm, cy_value *target, cy_value more)
         return cy_failed(err) ? slow_failed_growth(vm, err, target->tag == TAG_LIST) : true;
     cy_value joined;
     if (!slow_join(vm, *target, more, &joined)) return false;
-    if (target->tag == TAG_LIST) vm->counters.copies++;
     slow_put(vm, target, joined);
     return true;
 }
@@ -259,9 +251,10 @@ bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step)
 /* -- comparing ------------------------------------------------------------------------------------------- */
 
 /* -1, 0, 1, or 2 when a NaN is among them; false when the kinds have no order. */
-static bool slow_order(cy_value b, cy_value c, int *order_out)
+static bool slow_order(struct vm *vm, cy_value b, cy_value c, int *order_out)
 {
     if (b.tag == TAG_STR && c.tag == TAG_STR) {
+        vm_charge_bytes(vm, cy_min_size(string_of(b)->count, string_of(c)->count));
         int order = cy_bytes_compare(string_bytes(b), string_bytes(c));
         *order_out = (order > 0) - (order < 0);
         return true;
@@ -297,9 +290,12 @@ bool slow_compare(struct vm *vm, cy_value *r, const struct instance *instance, c
     bool constant = form >= RUN_EQ_CONSTANT && form <= RUN_UNLESS_NE_CONSTANT;
     cy_value b = r[step->b], c = constant ? instance->constants[step->c] : slow_right(r, step);
     int order;
-    if (op == RUN_EQ || op == RUN_NE)
-        *truth_out = value_equal(vm, b, c) == (op == RUN_EQ);
-    else if (!slow_order(b, c, &order))
+    if (op == RUN_EQ || op == RUN_NE) {
+        bool equal;
+        cy_err err = value_compare(vm, b, c, &equal);
+        if (cy_failed(err)) return error_raise_walk(vm, err);
+        *truth_out = equal == (op == RUN_EQ);
+    } else if (!slow_order(vm, b, c, &order))
         return slow_operands_refused(vm, slow_sign(form), b, c);
     else if (op == RUN_LT)
         *truth_out = order == -1;

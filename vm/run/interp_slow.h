@@ -59,7 +59,12 @@ bool slow_field_get(struct vm *vm, cy_value *r, const struct instance *instance,
 bool slow_append(struct vm *vm, cy_value *list, cy_value *item_slot);
 /* keys[0..count-1] then the value; all are moved out on success. */
 bool slow_path_set(struct vm *vm, cy_value *target, cy_value *keys, uint32_t count);
+/* The same, but adds the value to what is there (`append`: as the one item of a list). */
+bool slow_path_add(struct vm *vm, cy_value *target, cy_value *keys, uint32_t count, bool append);
 
+/* Always false: which required argument was passed on without having been given. */
+bool slow_absent_argument(struct vm *vm, const struct instance *instance, const struct code_function *callee,
+                          const cy_value *args);
 /* Always false: which function takes how many arguments. */
 bool slow_wrong_count(struct vm *vm, const struct instance *instance, uint32_t function, uint32_t arg_count);
 

@@ -14,6 +14,7 @@
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
 #include "vm/run/string.h"
+#include "vm/run/visited.h"
 #include "vm/run/vm_internal.h"
 
 /* Different kinds of container start from different numbers, so that [1] and {1: nil} differ. */
@@ -52,6 +53,7 @@ static cy_err key_hash_plain(struct vm *vm, cy_value key, bool inside, uint64_t 
     *container_out = false;
     switch (key.tag) {
     case TAG_NIL:
+    case TAG_ABSENT:
         if (!inside) return CY_ERR(KEY);
         *hash_out = hash_u64(vm->options.seed, KEY_NIL);
         return CY_OK;
@@ -123,12 +125,43 @@ static void key_add(struct vm *vm, struct key_level *level, uint64_t content_has
         level->hash = key_mix(vm, level->hash, content_hash);
 }
 
+/* A long walk remembers the hashes of containers that it has finished, so that shared parts cost once. */
+struct key_walk {
+    uint64_t steps;
+    struct visited visited;
+};
+
+static cy_err key_finish(struct vm *vm, struct key_walk *walk, const struct key_level *level,
+                         uint64_t *hash_out)
+{
+    const struct object *object = level->container.as.object;
+    *hash_out = hash_u64(vm->options.seed, level->hash);
+    bool keep =
+        walk->steps >= VISITED_STEPS_FIRST && object->refs > 1 && !visited_find(&walk->visited, object);
+    return keep ? visited_put(vm, &walk->visited, object, *hash_out) : CY_OK;
+}
+
+/* The hash of a content that needs no descending, also of a container that was finished before. */
+static cy_err key_hash_content(struct vm *vm, struct key_walk *walk, cy_value content, uint64_t *hash_out,
+                               bool *descend_out)
+{
+    CY_TRY(key_hash_plain(vm, content, true, hash_out, descend_out));
+    CY_TRY(visited_step(vm, &walk->steps));
+    const uint64_t *known = *descend_out ? visited_find(&walk->visited, content.as.object) : NULL;
+    if (!known) return CY_OK;
+    *hash_out = *known;
+    *descend_out = false;
+    return CY_OK;
+}
+
 static cy_err key_hash_container(struct vm *vm, cy_value key, uint64_t *hash_out)
 {
     struct key_level *levels = NULL;
+    struct key_walk walk = {0};
     uint32_t depth = 0, capacity = 0;
     cy_err err = CY_OK;
     for (;;) {
+        if (key.tag == TAG_RECORD) error_settle_places(vm, key);
         if (depth == LIMIT_VALUE_DEPTH) {
             err = CY_ERR(DEPTH);
             break;
@@ -147,21 +180,23 @@ static cy_err key_hash_container(struct vm *vm, cy_value key, uint64_t *hash_out
         while (depth > 0 && !descend) {
             cy_value content;
             if (!key_next(&levels[depth - 1], &content)) {
-                *hash_out = hash_u64(vm->options.seed, levels[--depth].hash);
+                err = key_finish(vm, &walk, &levels[--depth], hash_out);
+                if (cy_failed(err)) break;
                 if (depth > 0) key_add(vm, &levels[depth - 1], *hash_out);
                 continue;
             }
             uint64_t hash = 0;
-            err = key_hash_plain(vm, content, true, &hash, &descend);
+            err = key_hash_content(vm, &walk, content, &hash, &descend);
             if (cy_failed(err)) break;
             if (descend)
                 key = content;
             else
                 key_add(vm, &levels[depth - 1], hash);
         }
-        if (!descend) break;
+        if (cy_failed(err) || !descend) break;
     }
     mem_free(levels);
+    visited_fini(vm, &walk.visited);
     return err;
 }
 

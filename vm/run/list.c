@@ -137,6 +137,7 @@ static cy_err list_reshape(struct vm *vm, struct list *list, enum list_kind kind
         list->items.memory = memory;
     }
     list->capacity = (uint32_t)capacity;
+    vm_charge_items(vm, list->count); /* moved, or widened */
     if (kind != kind_old && list->count > 0) list_widen_items(list, kind);
     list_set_kind(list, kind);
     return CY_OK;
@@ -212,8 +213,9 @@ cy_err list_append(struct vm *vm, cy_value *list, cy_value owned_item)
 }
 
 /* Items [begin, end) of `from` behind those of `to`, which has room and the same kind. */
-static void list_copy_items(struct list *to, const struct list *from, size_t begin, size_t end)
+static void list_copy_items(struct vm *vm, struct list *to, const struct list *from, size_t begin, size_t end)
 {
+    vm_charge_items(vm, end - begin);
     size_t item_bytes = list_item_bytes(list_kind_of(from));
     uint8_t *target = (uint8_t *)to->items.memory + to->count * item_bytes;
     if (end > begin)
@@ -229,7 +231,7 @@ cy_err list_slice(struct vm *vm, cy_value list, size_t begin, size_t end, cy_val
     CHECK(begin <= end && end <= from->count);
     struct list *slice;
     CY_TRY(list_make(vm, end > begin ? list_kind_of(from) : LIST_EMPTY, end - begin, &slice));
-    if (end > begin) list_copy_items(slice, from, begin, end);
+    if (end > begin) list_copy_items(vm, slice, from, begin, end);
     *owned_out = list_value(slice);
     return CY_OK;
 }
@@ -241,7 +243,7 @@ cy_err list_copy(struct vm *vm, cy_value list, size_t more, cy_value *owned_out)
     if (cy_add_overflows(from->count, more, &capacity)) return CY_ERR(TOO_LARGE);
     struct list *copy;
     CY_TRY(list_make(vm, from->count ? list_kind_of(from) : LIST_EMPTY, capacity, &copy));
-    if (from->count) list_copy_items(copy, from, 0, from->count);
+    if (from->count) list_copy_items(vm, copy, from, 0, from->count);
     *owned_out = list_value(copy);
     return CY_OK;
 }
@@ -263,9 +265,10 @@ cy_err list_extend(struct vm *vm, struct list *unshared, cy_value more)
     size_t count = (size_t)unshared->count + from->count;
     CY_TRY(list_make_room(vm, unshared, list_kind_joined(unshared, from), count));
     if (list_kind_of(unshared) == list_kind_of(from)) {
-        list_copy_items(unshared, from, 0, from->count);
+        list_copy_items(vm, unshared, from, 0, from->count);
         return CY_OK;
     }
+    vm_charge_items(vm, from->count);
     for (uint32_t i = 0; i < from->count; i++)
         list_store(unshared, unshared->count++, value_ref(list_item(from, i)));
     return CY_OK;

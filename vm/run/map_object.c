@@ -64,34 +64,41 @@ bool map_object_pop_dead(struct map_object *map, cy_value *item_out)
     return false;
 }
 
-static bool map_object_key_equal(struct vm *vm, cy_value a, cy_value b)
+static cy_err map_object_key_equal(struct vm *vm, cy_value a, cy_value b, bool *equal_out)
 {
     if (a.tag == TAG_STR && b.tag == TAG_STR) {
-        return a.as.object == b.as.object ||
-               cy_bytes_equal(string_view(string_of(a)), string_view(string_of(b)));
+        *equal_out = a.as.object == b.as.object ||
+                     cy_bytes_equal(string_view(string_of(a)), string_view(string_of(b)));
+        return CY_OK;
     }
-    return value_equal(vm, a, b);
+    return value_compare(vm, a, b, equal_out);
 }
 
-uint32_t map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash)
+cy_err map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash,
+                       uint32_t *index_out)
 {
+    bool equal = false;
+    *index_out = MAP_OBJECT_NONE;
     if (map->slot_count == 0) {
-        for (uint32_t i = 0; i < map->entry_count; i++) {
+        for (uint32_t i = 0; i < map->entry_count && !equal; i++) {
             const struct map_object_entry *entry = &map->entries[i];
-            if (entry->hash == hash && !map_object_is_hole(entry) &&
-                map_object_key_equal(vm, entry->key, key))
-                return i;
+            if (entry->hash != hash || map_object_is_hole(entry)) continue;
+            CY_TRY(map_object_key_equal(vm, entry->key, key, &equal));
+            if (equal) *index_out = i;
         }
-        return MAP_OBJECT_NONE;
+        return CY_OK;
     }
     uint32_t mask = map->slot_count - 1;
-    for (uint32_t slot = (uint32_t)hash & mask;; slot = (slot + 1) & mask) {
+    for (uint32_t slot = (uint32_t)hash & mask; !equal; slot = (slot + 1) & mask) {
         uint32_t index = map->slots[slot];
-        if (index == MAP_OBJECT_NONE) return MAP_OBJECT_NONE;
+        if (index == MAP_OBJECT_NONE) return CY_OK;
         if (index == MAP_OBJECT_REMOVED) continue;
         const struct map_object_entry *entry = &map->entries[index];
-        if (entry->hash == hash && map_object_key_equal(vm, entry->key, key)) return index;
+        if (entry->hash != hash) continue;
+        CY_TRY(map_object_key_equal(vm, entry->key, key, &equal));
+        if (equal) *index_out = index;
     }
+    return CY_OK;
 }
 
 /* Puts every entry into `slots`, which has a free one left for each. */
@@ -130,6 +137,7 @@ static cy_err map_object_rebuild_slots(struct vm *vm, struct map_object *map, si
         map->slots = slots;
         map->slot_count = (uint32_t)count;
     }
+    vm_charge_items(vm, (size_t)map->entry_count + map->slot_count / 4);
     if (map->entry_count != map->live_count) map_object_close_holes(map);
     if (map->slot_count > 0) map_object_fill_slots(map);
     return CY_OK;
@@ -158,9 +166,10 @@ static cy_err map_object_make_room(struct vm *vm, struct map_object *map)
 cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned_key, cy_value owned_value)
 {
     uint64_t hash;
+    uint32_t index;
     cy_err err = map_object_hash_key(vm, owned_key, &hash);
+    if (!cy_failed(err)) err = map_object_find(vm, unshared, owned_key, hash, &index);
     if (cy_failed(err)) goto refused;
-    uint32_t index = map_object_find(vm, unshared, owned_key, hash);
     if (index != MAP_OBJECT_NONE) {
         cy_value before = unshared->entries[index].value;
         unshared->entries[index].value = owned_value;
@@ -191,6 +200,7 @@ cy_err map_object_copy(struct vm *vm, cy_value map, cy_value *owned_out)
     const struct map_object *from = map_object_of(map);
     CY_TRY(map_new(vm, cy_max_size(from->live_count, 4), owned_out));
     struct map_object *copy = map_object_of(*owned_out);
+    vm_charge_items(vm, 2 * (size_t)from->entry_count);
     for (uint32_t i = 0; i < from->entry_count; i++) {
         const struct map_object_entry *entry = &from->entries[i];
         if (map_object_is_hole(entry)) continue;
@@ -222,15 +232,17 @@ size_t map_object_count(cy_value map)
     return map_object_of(map)->live_count;
 }
 
-bool map_get(struct vm *vm, cy_value map, cy_value key, cy_value *value_out)
+cy_err map_get(struct vm *vm, cy_value map, cy_value key, bool *found_out, cy_value *value_out)
 {
     CHECK(map.tag == TAG_MAP);
     uint64_t hash;
-    if (cy_failed(map_object_hash_key(vm, key, &hash))) return false;
-    uint32_t index = map_object_find(vm, map_object_of(map), key, hash);
-    if (index == MAP_OBJECT_NONE) return false;
-    *value_out = map_object_of(map)->entries[index].value;
-    return true;
+    uint32_t index;
+    *found_out = false;
+    CY_TRY(map_object_hash_key(vm, key, &hash));
+    CY_TRY(map_object_find(vm, map_object_of(map), key, hash, &index));
+    *found_out = index != MAP_OBJECT_NONE;
+    if (*found_out) *value_out = map_object_of(map)->entries[index].value;
+    return CY_OK;
 }
 
 /* As map_object_find for bytes that are no value yet. */
@@ -316,11 +328,13 @@ cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out)
     CHECK(map->tag == TAG_MAP);
     *removed_out = false;
     uint64_t hash;
+    uint32_t index;
     CY_TRY(map_object_hash_key(vm, key, &hash));
-    if (map_object_find(vm, map_object_of(*map), key, hash) == MAP_OBJECT_NONE) return CY_OK;
+    CY_TRY(map_object_find(vm, map_object_of(*map), key, hash, &index));
+    if (index == MAP_OBJECT_NONE) return CY_OK;
     CY_TRY(map_object_unshare(vm, map));
     struct map_object *object = map_object_of(*map);
-    uint32_t index = map_object_find(vm, object, key, hash);
+    CY_TRY(map_object_find(vm, object, key, hash, &index)); /* a copy has closed its holes */
     struct map_object_entry *entry = &object->entries[index], before = *entry;
     if (object->slot_count > 0) {
         uint32_t mask = object->slot_count - 1, slot = (uint32_t)hash & mask;

@@ -41,8 +41,9 @@ static inline struct map_object *map_object_of(cy_value value)
 /* KEY when the value can be no key (nil, NaN, a handle, function, ref or opaque value, or a container of
  * one). */
 CY_NODISCARD cy_err map_object_hash_key(struct vm *vm, cy_value key, uint64_t *hash_out);
-/* Entry index or MAP_OBJECT_NONE. */
-uint32_t map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash);
+/* Entry index or MAP_OBJECT_NONE. Fails as value_compare does. */
+CY_NODISCARD cy_err map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash,
+                                    uint32_t *index_out);
 /* These need the only holder. */
 CY_NODISCARD cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned_key,
                                    cy_value owned_value);

@@ -2,14 +2,16 @@
  *
  * vm/run/native_call.h: the native ABI.
  *
- * A native gets a window of the caller's stack and leaves a result, or an error, or an operation to wait for. It never runs
- * bytecode, never blocks the thread, and never keeps `args` past its return (take a reference with value_ref).
+ * A native gets a window of the caller's stack and leaves a result, or an error, or an operation to wait for. It
+ * never runs bytecode, never blocks the thread, and never keeps `args` past its return (take a reference with
+ * value_ref).
  *
  *   DONE  result is set (owned by the caller from then on; nil by default)
  *   FAIL  native_fail* was called
  *   WAIT  native_wait was called; the fiber is parked until vm_complete* with the ticket. Cancelling the fiber calls
- *         `cancel` once, after which the operation must not complete it (a late completion is ignored: its generation is
- *         old). A native that can answer at once returns DONE instead; vm_complete* before the native returned is a bug.
+ *         `cancel` once, after which the operation must not complete it (a late completion is ignored: its generation
+ *         is old). A native that can answer at once returns DONE instead; vm_complete* before the native returned is
+ *         a bug.
  */
 #ifndef CY_RUN_NATIVE_CALL_H
 #define CY_RUN_NATIVE_CALL_H
@@ -48,7 +50,8 @@ static inline bool native_has_arg(const struct native_call *call, uint32_t index
 {
     return index < call->arg_count && call->args[index].tag != TAG_ABSENT;
 }
-/* Moves an argument out of the window: a body that changes a container then works in place when nobody else holds it. */
+/* Moves an argument out of the window: a body that changes a container then works in place when nobody else holds
+ * it. */
 static inline cy_value native_take_arg(struct native_call *call, uint32_t index)
 {
     cy_value *slot = (cy_value *)&call->args[index]; /* the window is the VM's own memory */

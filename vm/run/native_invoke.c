@@ -60,7 +60,9 @@ static bool native_check(struct vm *vm, const struct native_link *link, const cy
         return native_count_failed(vm, link, arg_count);
     uint32_t checked = arg_count < signature->named_count ? arg_count : signature->named_count;
     for (uint32_t i = 0; i < checked; i++) {
-        if (args[i].tag == TAG_ABSENT && signature->params[i].optional) continue;
+        if (args[i].tag == TAG_ABSENT && !signature->params[i].optional)
+            return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENT_ABSENT, link->row->english, i + 1);
+        if (args[i].tag == TAG_ABSENT) continue;
         if (!(signature->params[i].kinds & value_kind_bit(args[i])))
             return native_kind_failed(vm, link, i, args[i]);
     }
@@ -69,6 +71,8 @@ static bool native_check(struct vm *vm, const struct native_link *link, const cy
 
 static bool native_allowed_now(struct fiber *fiber, const struct native_link *link)
 {
+    if ((link->row->flags & NATIVE_FLAG_MAIN) && !fiber->is_main)
+        return error_raise(fiber->vm, CY_ERR(UNSUPPORTED), MESSAGE_MAIN_ONLY, link->row->english);
     if (!fiber->initialising) return true;
     if (link->row->capability)
         return error_raise(fiber->vm, CY_ERR(CAPABILITY), MESSAGE_INIT_CAPABILITY, link->row->english,
@@ -112,6 +116,7 @@ enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy
     };
     enum native_outcome outcome = link->body(&call);
     if (outcome == NATIVE_WAIT) {
+        DCHECK(link->row->flags & NATIVE_FLAG_WAIT); /* the row says it: initialisers are refused by it */
         value_unref(vm, call.result);
         value_unref(vm, call.error);
         return native_park(fiber, &call, link);
@@ -173,8 +178,4 @@ wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation
     return (wait_ticket){fiber->index, fiber->generation};
 }
 
-void native_charge(struct native_call *call, uint64_t steps)
-{
-    struct vm *vm = call->vm;
-    vm->budget = steps >= (uint64_t)INT32_MAX ? 0 : vm->budget - (int64_t)steps;
-}
+void native_charge(struct native_call *call, uint64_t steps) { vm_charge(call->vm, steps); }

@@ -3,8 +3,8 @@
  * vm/run/object.h: building and reading strings, lists, maps, records and opaque values. What natives use.
  *
  * In:   plain C data or values. Out: owned values (one reference).
- * Errors: NO_MEMORY (also past the VM's limit), LIMIT (sizes of limits.def), KEY (a map key that cannot be one: a container
- *         of handles, NaN, a function).
+ * Errors: NO_MEMORY (also past the VM's limit), LIMIT (sizes of limits.def), KEY (a map key that cannot be one: a
+ *         container of handles, NaN, a function).
  * Not here: the layouts (string.h, list.h, map_object.h, record.h, private to vm/run).
  */
 #ifndef CY_RUN_OBJECT_H
@@ -33,8 +33,10 @@ CY_NODISCARD cy_err list_append(struct vm *vm, cy_value *list, cy_value owned_it
 /* -- map: insertion-ordered ------------------------------------------------------------------------------ */
 CY_NODISCARD cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out);
 size_t map_object_count(cy_value map);
-/* False when absent; the value is borrowed from the map. */
-CY_NODISCARD bool map_get(struct vm *vm, cy_value map, cy_value key, cy_value *value_out);
+/* `*found_out` says whether the key is there; the value is borrowed from the map. KEY when it can be no key, and what
+ * hashing or comparing it met: NO_MEMORY, DEPTH, LIMIT. Only KEY may be taken for absent. */
+CY_NODISCARD cy_err map_get(struct vm *vm, cy_value map, cy_value key, bool *found_out, cy_value *value_out);
+/* False when absent. */
 CY_NODISCARD bool map_get_text(struct vm *vm, cy_value map, cy_bytes key, cy_value *value_out);
 /* The `index`-th entry in insertion order, both borrowed. False past the last. */
 CY_NODISCARD bool map_entry_at(cy_value map, size_t index, cy_value *key_out, cy_value *value_out);
@@ -53,8 +55,9 @@ uint64_t range_item_count(cy_value range);
 struct opaque_type {
     const char *name;                           /* "verdict"; what kind_of and messages say */
     void (*free)(struct vm *vm, void *payload); /* when the last reference goes; must not run bytecode */
-    /* x.name; false when there is no such field. May be NULL. */
-    bool (*get_field)(struct vm *vm, void *payload, cy_bytes name, cy_value *owned_out);
+    /* x.name; false when there is no such field. `*err_out` is CY_OK before the call and looked at first: when it is
+     * set there is no value, whatever was returned. May be NULL. */
+    bool (*get_field)(struct vm *vm, void *payload, cy_bytes name, cy_value *owned_out, cy_err *err_out);
 };
 CY_NODISCARD cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload,
                                cy_value *owned_out);
@@ -69,14 +72,30 @@ CY_NODISCARD cy_err error_new(struct vm *vm, cy_err reason, cy_bytes message, cy
 CY_NODISCARD cy_err error_new_of_kind(struct vm *vm, cy_bytes kind, cy_bytes message, cy_value owned_data,
                                       cy_value *owned_out);
 bool value_is_error(struct vm *vm, cy_value value);
+/* The row of error.def that an error was made from, whatever a program wrote into it. What a program made itself with
+ * `fail` or `throw` is THROWN, but CONFIGURATION with that kind: so do programs report bad configuration. */
+cy_err error_reason(struct vm *vm, cy_value error);
+/* The call places, innermost first: a list of str, borrowed. Formats them on first use; nil without memory. */
+cy_value error_stack(struct vm *vm, cy_value error);
 /* Parts of an error record, borrowed. */
 cy_bytes error_kind(struct vm *vm, cy_value error);
 cy_bytes error_message(struct vm *vm, cy_value error);
 cy_value error_data(struct vm *vm, cy_value error);
 
 /* -- any value ------------------------------------------------------------------------------------------- */
-/* ==; never errs, no recursion on the C stack; past LIMIT_VALUE_DEPTH unequal depth is compared by identity. */
+/* ==; past LIMIT_VALUE_DEPTH containers are compared by identity. Walks shared parts once and charges the budget.
+ * NO_MEMORY when there is none to walk down with; DEPTH past LIMIT_KEY_NESTING, LIMIT past LIMIT_WALK_STEPS. */
+CY_NODISCARD cy_err value_compare(struct vm *vm, cy_value a, cy_value b, bool *equal_out);
+/* Index of the first item equal to `item`, -1 when there is none. Fails as value_compare, LIMIT for all items
+ * together. */
+CY_NODISCARD cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out);
+/* The same for callers that cannot fail: what cannot be compared is not equal. */
 bool value_equal(struct vm *vm, cy_value a, cy_value b);
+/* A text made of values: format_begin bounds it by LIMIT_FORMAT_BYTES and by what the VM may still allocate.
+ * format_end charges for it and says how it went: CY_OK, TOO_LARGE (the row), or NO_MEMORY. The builder stays the
+ * caller's. */
+void format_begin(struct vm *vm, struct builder *out);
+CY_NODISCARD cy_err format_end(struct vm *vm, const struct builder *out);
 /* The text print shows; strings inside containers are quoted. No recursion; past LIMIT_VALUE_DEPTH "…". */
 void value_format(struct vm *vm, cy_value value, bool quote, struct builder *out);
 /* The English kind word, a record's type name, or the handle's or opaque's type name. Borrowed from the VM. */

@@ -2,7 +2,8 @@
  *
  * vm/run/path_set.c: c[k], c.name, and writing inside values without copying what nobody else holds.
  *
- *   local[k1][k2] = v      walks k1 .. k(n-1); a shared level is copied (one level, counted), an unshared
+ *   local[k1][k2] = v      (also = that + v, = that + [v])
+ *                          walks k1 .. k(n-1); a shared level is copied (one level, counted), an unshared
  *                          one is entered as it is; the last key is set in place.
  *
  * In:   values and keys. Out: items, or errors that name the range or the nearest name.
@@ -27,19 +28,23 @@ static bool path_index_failed(struct vm *vm, cy_value container, int64_t index, 
                        (long long)count);
 }
 
+enum { PATH_HINT_BYTES = 64 }; /* a name; comparing two takes the product of their lengths */
+
 static bool path_no_key(struct vm *vm, const struct map_object *map, cy_value key)
 {
     struct nearest nearest;
-    bool text = key.tag == TAG_STR;
+    bool text = key.tag == TAG_STR && string_bytes(key).count <= PATH_HINT_BYTES;
     nearest_init(&nearest, text ? string_bytes(key) : CY_BYTES_NONE);
     /* A hint is worth looking at some names, not at a million. */
     for (uint32_t i = 0; text && i < map->entry_count && i < 1000; i++)
-        if (map->entries[i].key.tag == TAG_STR) nearest_offer(&nearest, string_bytes(map->entries[i].key));
+        if (map->entries[i].key.tag == TAG_STR && string_bytes(map->entries[i].key).count <= PATH_HINT_BYTES)
+            nearest_offer(&nearest, string_bytes(map->entries[i].key));
     struct builder shown;
     builder_init(&shown);
+    shown.count_max = 4096; /* a message, not a document: the key itself is in error.data */
     value_format(vm, key, true, &shown);
     const char *name = builder_text_view(&shown);
-    if (!name) name = "?";
+    if (!name) name = value_kind_text(vm, key);
     if (nearest.best.count)
         error_raise_data(vm, CY_ERR(KEY), value_ref(key), MESSAGE_NO_KEY_NEAR, name,
                          CY_BYTES_ARG(nearest.best));
@@ -68,9 +73,8 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
 static bool path_failed(struct vm *vm, cy_err err, cy_value key)
 {
     if (cy_is(err, CY_ERR_KEY)) return error_raise(vm, err, MESSAGE_BAD_KEY, value_kind_text(vm, key));
-    if (!cy_is(err, CY_ERR_TOO_LARGE)) return error_raise_plain(vm, err);
-    const struct limit *limit = limit_find("LIST_ITEMS");
-    return error_raise(vm, err, MESSAGE_TOO_LARGE, limit->name, (long long)limit->value, limit->unit);
+    return cy_is(err, CY_ERR_TOO_LARGE) ? error_raise_limit(vm, err, "LIST_ITEMS")
+                                        : error_raise_walk(vm, err);
 }
 
 /* -- reading --------------------------------------------------------------------------------------------- */
@@ -108,7 +112,9 @@ static bool path_get_entry(struct vm *vm, cy_value map, cy_value key, cy_value *
     uint64_t hash;
     cy_err err = map_object_hash_key(vm, key, &hash);
     if (cy_failed(err)) return path_failed(vm, err, key);
-    uint32_t index = map_object_find(vm, map_object_of(map), key, hash);
+    uint32_t index;
+    err = map_object_find(vm, map_object_of(map), key, hash, &index);
+    if (cy_failed(err)) return path_failed(vm, err, key);
     if (index == MAP_OBJECT_NONE) return path_no_key(vm, map_object_of(map), key);
     *owned_out = value_ref(map_object_of(map)->entries[index].value);
     return true;
@@ -134,6 +140,7 @@ static bool path_get_field(struct vm *vm, cy_value container, cy_value name, cy_
     case TAG_RECORD: {
         uint32_t index = record_shape_find(record_of(container)->shape, text);
         if (index == UINT32_MAX) break;
+        if (index == ERROR_FIELD_STACK) error_settle_places(vm, container);
         *owned_out = value_ref(record_of(container)->fields[index]);
         return true;
     }
@@ -144,16 +151,20 @@ static bool path_get_field(struct vm *vm, cy_value container, cy_value name, cy_
         return true;
     case TAG_OPAQUE: {
         const struct opaque *opaque = opaque_of(container);
-        if (opaque->type->get_field && opaque->type->get_field(vm, opaque->payload, text, owned_out))
-            return true;
+        bool found =
+            opaque->type->get_field && opaque->type->get_field(vm, opaque->payload, text, owned_out, &err);
+        if (cy_failed(err)) return error_raise_plain(vm, err); /* before the value, which is not there then */
+        if (found) return true;
         break;
     }
-    case TAG_HANDLE:
-        if (handle_get_field(vm, container, text, owned_out, &err)) return true;
+    case TAG_HANDLE: {
+        bool found = handle_get_field(vm, container, text, owned_out, &err);
         if (cy_is(err, CY_ERR_CLOSED))
             return error_raise(vm, err, MESSAGE_CLOSED, value_kind_text(vm, container));
         if (cy_failed(err)) return error_raise_plain(vm, err);
+        if (found) return true;
         break;
+    }
     default: break;
     }
     return path_no_field(vm, container, text);
@@ -194,7 +205,7 @@ static void path_remember(const struct instance *instance, cy_value container, c
     if (container.tag == TAG_RECORD) {
         /* Another instance's shape may be freed while this code lives, and its address used again. */
         const void *owner = record_of(container)->shape->owner;
-        if (owner && owner != instance) return;
+        if (owner != instance) return; /* nor the VM's own shape: reading an error's stack formats it first */
         cache->shape = record_of(container)->shape;
         cache->index = record_shape_find(record_of(container)->shape, string_bytes(name));
     } else if (container.tag == TAG_MAP) {
@@ -289,17 +300,18 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
         return true;
     case TAG_MAP: {
         cy_err err = map_object_hash_key(vm, key, &hash);
+        if (!cy_failed(err)) err = map_object_find(vm, map_object_of(*cell), key, hash, &index);
         if (cy_failed(err)) return path_failed(vm, err, key);
-        if (map_object_find(vm, map_object_of(*cell), key, hash) == MAP_OBJECT_NONE)
-            return path_no_key(vm, map_object_of(*cell), key);
+        if (index == MAP_OBJECT_NONE) return path_no_key(vm, map_object_of(*cell), key);
         if (!path_unshare(vm, cell)) return false;
-        struct map_object *map = map_object_of(*cell);
-        *inner_out =
-            &map->entries[map_object_find(vm, map, key, hash)].value; /* a copy has closed its holes */
+        err = map_object_find(vm, map_object_of(*cell), key, hash, &index); /* a copy has closed its holes */
+        if (cy_failed(err)) return path_failed(vm, err, key);
+        *inner_out = &map_object_of(*cell)->entries[index].value;
         return true;
     }
     case TAG_RECORD:
         if (!path_field_index(vm, *cell, key, &index) || !path_unshare(vm, cell)) return false;
+        if (index == ERROR_FIELD_STACK) error_settle_places(vm, *cell);
         *inner_out = &record_of(*cell)->fields[index];
         return true;
     case TAG_REF:
@@ -326,7 +338,9 @@ static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value 
         err = map_object_set(vm, map_object_of(*cell), value_ref(key), slow_take(value_slot));
         return cy_failed(err) ? path_failed(vm, err, key) : true;
     case TAG_RECORD:
-        if (!path_field_index(vm, *cell, key, &index) || !path_unshare(vm, cell)) return false;
+        if (!path_field_index(vm, *cell, key, &index)) return false;
+        if (!record_check_field(vm, record_of(*cell)->shape, index, *value_slot)) return false;
+        if (!path_unshare(vm, cell)) return false;
         slow_put(vm, &record_of(*cell)->fields[index], slow_take(value_slot));
         return true;
     case TAG_REF:
@@ -344,5 +358,43 @@ bool slow_path_set(struct vm *vm, cy_value *target, cy_value *keys, uint32_t cou
         if (!path_enter(vm, cell, keys[i], &cell)) return false;
     if (!path_set_last(vm, cell, keys[count - 1], &keys[count])) return false;
     for (uint32_t i = 0; i < count; i++) slow_clear(vm, &keys[i]);
+    return true;
+}
+
+/* -- adding ---------------------------------------------------------------------------------------------- */
+
+/* cell = cell + value. A str or list grows where it is and keeps its kind; of the rest the sum is made beside it and
+ * then set, because a record's field, or a list of bare numbers, may refuse it or store it otherwise. */
+static bool path_add_last(struct vm *vm, cy_value *cell, cy_value key, cy_value *value_slot, bool append)
+{
+    cy_value *place = NULL, sum;
+    bool bare = cell->tag == TAG_LIST && list_kind_of(list_of(*cell)) != LIST_ANY;
+    if (!bare && !path_enter(vm, cell, key, &place)) return false;
+    if (place && append) return slow_append(vm, place, value_slot);
+    if (place && value_is_heap(*place)) return slow_add_in_place(vm, place, *value_slot);
+    if (bare) {
+        uint32_t index;
+        if (!path_list_index(vm, *cell, key, &index)) return false;
+        sum = list_item(list_of(*cell), index);
+        if (append) return slow_append(vm, &sum, value_slot); /* a number: refused */
+    } else
+        sum = *place;
+    if (!slow_add_in_place(vm, &sum, *value_slot)) return false;
+    if (place && cell->tag != TAG_RECORD) {
+        *place = sum; /* it held no reference */
+        return true;
+    }
+    if (path_set_last(vm, cell, key, &sum)) return true;
+    slow_clear(vm, &sum);
+    return false;
+}
+
+bool slow_path_add(struct vm *vm, cy_value *target, cy_value *keys, uint32_t count, bool append)
+{
+    cy_value *cell = target;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        if (!path_enter(vm, cell, keys[i], &cell)) return false;
+    if (!path_add_last(vm, cell, keys[count - 1], &keys[count], append)) return false;
+    for (uint32_t i = 0; i <= count; i++) slow_clear(vm, &keys[i]);
     return true;
 }

@@ -9,7 +9,8 @@
  *       Notes are made real ("settled") before jumps, at targets, and before the local changes. A result
  *       that goes straight into a local is written there, and a comparison followed by JUMP_IF_FALSE
  *       becomes one step.
- * Invariant: at a jump target everything on the stack is in its slot.
+ * Invariant: at a jump target everything on the stack is in its slot. Where a handler could look, a local that the
+ *       code has moved away is nil: results are those of running one instruction after the other.
  */
 #include "vm/base/mem.h"
 #include "vm/code/opcode.h"
@@ -53,9 +54,38 @@ static uint32_t prepare_slot(const struct prepare *p, uint32_t position)
     return p->source->local_count + position;
 }
 
+/* Takes positions off the list that were popped, or (`settled`) that are in their slots. */
+static void prepare_prune(struct prepare *p, bool settled)
+{
+    while (p->noted_count > 0 && p->noted[p->noted_count - 1] >= p->height)
+        p->stack[p->noted[--p->noted_count]].kind = NOTE_SLOT;
+    if (!settled) return;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->noted_count; i++)
+        if (p->stack[p->noted[i]].kind != NOTE_SLOT) p->noted[count++] = p->noted[i];
+    p->noted_count = count;
+    p->vm->prepare_looks += PREPARE_NOTES_MAX;
+}
+
+void prepare_forget(struct prepare *p, uint32_t height)
+{
+    p->height = 0;
+    prepare_prune(p, false);
+    p->height = height;
+}
+
 void prepare_push(struct prepare *p, enum prepare_note kind, uint32_t index)
 {
     CHECK(p->height < p->source->stack_max);
+    prepare_prune(p, false);
+    if (kind != NOTE_SLOT) {
+        if (p->noted_count == PREPARE_NOTES_MAX) prepare_prune(p, true);
+        if (p->noted_count == PREPARE_NOTES_MAX) {
+            prepare_settle(p, p->noted[0]);
+            prepare_prune(p, true);
+        }
+        p->noted[p->noted_count++] = p->height;
+    }
     p->stack[p->height++] = (struct prepare_entry){kind, index};
 }
 
@@ -81,27 +111,34 @@ void prepare_settle(struct prepare *p, uint32_t position)
     *entry = (struct prepare_entry){NOTE_SLOT, 0};
 }
 
+/* The entries that are noted and not popped, one after the other. */
+#define PREPARE_EACH_NOTED(i_) \
+    for (uint32_t i_ = 0; p->vm->prepare_looks++, i_ < p->noted_count && p->noted[i_] < p->height; i_++)
+
 static void prepare_settle_from(struct prepare *p, uint32_t position)
 {
-    for (uint32_t i = position; i < p->height; i++) prepare_settle(p, i);
+    PREPARE_EACH_NOTED(i) if (p->noted[i] >= position) prepare_settle(p, p->noted[i]);
 }
 void prepare_settle_all(struct prepare *p) { prepare_settle_from(p, 0); }
 
 /* Before `local` changes or is moved away. */
 static void prepare_settle_local(struct prepare *p, uint32_t local)
 {
-    for (uint32_t i = 0; i < p->height; i++) {
-        const struct prepare_entry *entry = &p->stack[i];
+    PREPARE_EACH_NOTED(i)
+    {
+        const struct prepare_entry *entry = &p->stack[p->noted[i]];
         if ((entry->kind == NOTE_LOCAL || entry->kind == NOTE_TAKE) && entry->index == local)
-            prepare_settle(p, i);
+            prepare_settle(p, p->noted[i]);
     }
 }
 /* Before `local` is read: a move that was only noted must have happened. UINT32_MAX: any local. */
 static void prepare_settle_takes(struct prepare *p, uint32_t local)
 {
-    for (uint32_t i = 0; i < p->height; i++) {
-        const struct prepare_entry *entry = &p->stack[i];
-        if (entry->kind == NOTE_TAKE && (local == UINT32_MAX || entry->index == local)) prepare_settle(p, i);
+    PREPARE_EACH_NOTED(i)
+    {
+        const struct prepare_entry *entry = &p->stack[p->noted[i]];
+        if (entry->kind == NOTE_TAKE && (local == UINT32_MAX || entry->index == local))
+            prepare_settle(p, p->noted[i]);
     }
 }
 
@@ -220,9 +257,11 @@ static void prepare_append(struct prepare *p, enum run_op op, uint32_t target)
     prepare_emit(p, op, 0, target, prepare_slot(p, p->height), 0);
 }
 
+/* SET, ADD and APPEND. */
 static void prepare_path_set(struct prepare *p, enum run_op op, uint32_t target, uint32_t key_count)
 {
-    if (op == RUN_LOCAL_PATH_SET) prepare_settle_local(p, target);
+    bool local = op >= RUN_LOCAL_PATH_SET && op <= RUN_LOCAL_PATH_APPEND;
+    if (local) prepare_settle_local(p, target);
     prepare_settle_from(p, p->height - key_count - 1);
     p->height -= key_count + 1;
     prepare_emit(p, op, key_count, target, prepare_slot(p, p->height), 0);
@@ -490,6 +529,8 @@ static bool prepare_moving(struct prepare *p, uint32_t a, uint32_t b)
     case OP_LOCAL_ADD: prepare_local_add(p, a); return true;
     case OP_LOCAL_APPEND: prepare_append(p, RUN_LOCAL_APPEND, a); return true;
     case OP_LOCAL_PATH_SET: prepare_path_set(p, RUN_LOCAL_PATH_SET, a, b); return true;
+    case OP_LOCAL_PATH_ADD: prepare_path_set(p, RUN_LOCAL_PATH_ADD, a, b); return true;
+    case OP_LOCAL_PATH_APPEND: prepare_path_set(p, RUN_LOCAL_PATH_APPEND, a, b); return true;
     case OP_LOCAL_DEFAULT:
         prepare_settle_all(p);
         prepare_emit(p, RUN_DEFAULT, 0, b, a, 0);
@@ -503,6 +544,8 @@ static bool prepare_moving(struct prepare *p, uint32_t a, uint32_t b)
     case OP_GLOBAL_ADD: prepare_global_add(p, a); return true;
     case OP_GLOBAL_APPEND: prepare_append(p, RUN_GLOBAL_APPEND, a); return true;
     case OP_GLOBAL_PATH_SET: prepare_path_set(p, RUN_GLOBAL_PATH_SET, a, b); return true;
+    case OP_GLOBAL_PATH_ADD: prepare_path_set(p, RUN_GLOBAL_PATH_ADD, a, b); return true;
+    case OP_GLOBAL_PATH_APPEND: prepare_path_set(p, RUN_GLOBAL_PATH_APPEND, a, b); return true;
     default: return false;
     }
 }
@@ -567,6 +610,9 @@ void prepare_instruction(struct prepare *p)
 {
     const struct instruction *instruction = &p->instruction;
     uint32_t a = (uint32_t)instruction->operands[0], b = (uint32_t)instruction->operands[1];
+    /* An error goes to a handler, and that may read any local: what the code has moved must be moved by now. */
+    if (p->has_handlers && opcode_row(instruction->opcode)->flags & OPF_TRAP)
+        prepare_settle_takes(p, UINT32_MAX);
     if (prepare_binary_ops[instruction->opcode]) {
         prepare_binary(p, (enum run_op)prepare_binary_ops[instruction->opcode]);
         return;
@@ -590,3 +636,5 @@ void prepare_instruction(struct prepare *p)
     default: UNREACHABLE(); /* a row of opcode.def without a lowering */
     }
 }
+
+#undef PREPARE_EACH_NOTED

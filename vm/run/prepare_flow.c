@@ -51,8 +51,7 @@ static void prepare_flow_lower(struct prepare *p)
         CHECK(opcode_decode(code, offset, &p->instruction));
         if (p->heights[offset]) {
             if (reached) prepare_settle_all(p);
-            p->height = p->heights[offset] - 1;
-            for (uint32_t i = 0; i < p->height; i++) p->stack[i] = (struct prepare_entry){NOTE_SLOT, 0};
+            prepare_forget(p, p->heights[offset] - 1);
             p->steps[offset] = p->step_count;
             p->fusable_step = PREPARE_NO_STEP;
         }
@@ -61,25 +60,15 @@ static void prepare_flow_lower(struct prepare *p)
     }
 }
 
-static bool prepare_flow_jumps(enum run_op op)
-{
-    if (op >= RUN_UNLESS_EQ && op <= RUN_UNLESS_GE_INT) return true;
-    switch (op) {
-    case RUN_DEFAULT:
-    case RUN_UNLESS_EQ_CONSTANT:
-    case RUN_UNLESS_NE_CONSTANT:
-    case RUN_JUMP:
-    case RUN_JUMP_IF_FALSE:
-    case RUN_JUMP_IF_TRUE:
-    case RUN_LOOP:
-    case RUN_INTLOOP_NEXT:
-    case RUN_ITER_NEXT:
-    case RUN_ITER_NEXT_PAIR:
-    case RUN_TRY_BEGIN:
-    case RUN_DEFER_BEGIN: return true;
-    default: return false;
-    }
-}
+#define JUMP RUN_FLAG_JUMP
+#define INT_C RUN_FLAG_INT_C
+const uint8_t run_op_flags[RUN_OP_COUNT] = {
+#define RUN_OP(name, flags, meaning) [RUN_##name] = flags,
+#include "vm/run/run_op.def"
+#undef RUN_OP
+};
+#undef JUMP
+#undef INT_C
 
 /* Offsets in the file's code become distances in steps. */
 static void prepare_flow_link(struct prepare *p)
@@ -87,7 +76,7 @@ static void prepare_flow_link(struct prepare *p)
     struct run_step *code = p->code;
     for (uint32_t i = 0; i < p->step_count; i++) {
         struct run_step *step = &code[i];
-        if (prepare_flow_jumps((enum run_op)step->op)) {
+        if (run_op_flags[step->op] & RUN_FLAG_JUMP) {
             uint32_t target = p->steps[step->a];
             if (step->op == RUN_LOOP && code[target].op == RUN_INTLOOP_NEXT) step->op = RUN_LOOP_INT;
             step->a = target - i; /* as a signed 32-bit distance */
@@ -118,6 +107,7 @@ cy_err prepare_function(struct instance *instance, uint32_t index, struct code_f
     struct code_function function = {
         .slot_count = (uint32_t)source->local_count + source->stack_max,
         .local_count = source->local_count,
+        .call_steps = 1 + ((uint32_t)source->local_count + source->stack_max) / 32,
         .source = source,
         .param_count = source->param_count,
         .required_count = source->required_count,

@@ -9,6 +9,7 @@
 #include "vm/run/code.h"
 
 #define PREPARE_NO_STEP UINT32_MAX
+enum { PREPARE_NOTES_MAX = 32 }; /* more than any expression has; the oldest is settled past it */
 
 /* What the model knows of a stack entry. All but SLOT are only noted: no step was emitted for the push. */
 enum prepare_note {
@@ -35,6 +36,10 @@ struct prepare {
 
     struct prepare_entry *stack; /* stack_max entries */
     uint32_t height;
+    /* Every position whose kind is not NOTE_SLOT, rising; some may be settled or popped by now. Few, so that no
+     * instruction looks at more than these: a hostile function may have 65,535 values on its stack. */
+    uint32_t noted[PREPARE_NOTES_MAX];
+    uint32_t noted_count;
     uint32_t *heights; /* by offset: height + 1 where a jump arrives, else 0 */
     uint32_t *steps;   /* by offset: step of a jump target */
     bool has_handlers;
@@ -47,6 +52,8 @@ uint32_t prepare_emit(struct prepare *p, enum run_op op, uint32_t x, uint32_t a,
 void prepare_push(struct prepare *p, enum prepare_note kind, uint32_t index);
 void prepare_settle(struct prepare *p, uint32_t position);
 void prepare_settle_all(struct prepare *p);
+/* At a jump target that nothing falls into: every entry below `height` is in its slot. */
+void prepare_forget(struct prepare *p, uint32_t height);
 uint32_t prepare_operand(struct prepare *p, uint32_t position, uint32_t own, uint32_t *x);
 void prepare_instruction(struct prepare *p);
 

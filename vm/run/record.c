@@ -7,6 +7,7 @@
  */
 #include "vm/run/record.h"
 
+#include "vm/code/opcode.h"
 #include "vm/run/code.h"
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
@@ -24,6 +25,8 @@ cy_err record_shape_new(struct vm *vm, const void *owner, cy_bytes name, const c
     struct record_shape *shape = heap_alloc(vm, record_shape_bytes(field_count));
     if (!shape) return CY_ERR(NO_MEMORY);
     shape->owner = owner;
+    shape->serial = ++vm->shape_serial;
+    shape->rules = NULL;
     shape->refs = 1;
     shape->field_count = field_count;
     shape->name = value_nil();
@@ -44,7 +47,43 @@ void record_shape_unref(struct vm *vm, struct record_shape *shape)
     if (!shape || --shape->refs > 0) return;
     value_unref(vm, shape->name);
     for (uint32_t i = 0; i < shape->field_count; i++) value_unref(vm, shape->fields[i]);
+    for (uint32_t i = 0; shape->rules && i < shape->field_count; i++)
+        value_unref(vm, shape->rules[i].type_name);
+    heap_free(vm, shape->rules, shape->field_count * sizeof *shape->rules);
     heap_free(vm, shape, record_shape_bytes(shape->field_count));
+}
+
+cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field, uint8_t kind,
+                         const struct record_shape *type)
+{
+    CHECK(field < shape->field_count);
+    if (!shape->rules) {
+        shape->rules = heap_alloc(vm, shape->field_count * sizeof *shape->rules);
+        if (!shape->rules) return CY_ERR(NO_MEMORY);
+        for (uint32_t i = 0; i < shape->field_count; i++)
+            shape->rules[i] = (struct record_rule){.kind = RECORD_FIELD_ANY, .type_name = value_nil()};
+    }
+    struct record_rule *rule = &shape->rules[field];
+    rule->kind = kind;
+    if (type) {
+        rule->serial = type->serial;
+        rule->type_name = value_ref(type->name);
+    }
+    return CY_OK;
+}
+
+bool record_check_field(struct vm *vm, const struct record_shape *shape, uint32_t field, cy_value value)
+{
+    if (!shape->rules) return true;
+    const struct record_rule *rule = &shape->rules[field];
+    if (rule->kind == RECORD_FIELD_ANY) return true;
+    bool fits = value_kind_by_tag[value.tag] == rule->kind &&
+                (rule->serial == 0 || record_of(value)->shape->serial == rule->serial);
+    if (CY_LIKELY(fits)) return true;
+    const char *wanted = rule->serial ? (const char *)string_of(rule->type_name)->data
+                                      : kind_name((enum value_kind)rule->kind, false);
+    return error_raise(vm, CY_ERR(TYPE), MESSAGE_FIELD_KIND, CY_BYTES_ARG(string_bytes(shape->name)),
+                       CY_BYTES_ARG(string_bytes(shape->fields[field])), wanted, value_kind_text(vm, value));
 }
 
 uint32_t record_shape_find(const struct record_shape *shape, cy_bytes field)

@@ -13,13 +13,22 @@
 #include "vm/run/heap.h"
 #include "vm/run/object.h"
 
+/* What a field may hold, for ever. A type is known by its serial: counting references here would tie types that
+ * name each other into a circle, and an address may be used again. */
+struct record_rule {
+    uint8_t kind;       /* enum value_kind, or RECORD_FIELD_ANY */
+    uint64_t serial;    /* kind RECORD: of the only shape; 0: any record */
+    cy_value type_name; /* str, or nil */
+};
 struct record_shape {
     /* The instance that declared it, NULL for the VM's own: how long a cache may trust its address. */
     const void *owner;
+    uint64_t serial; /* no other shape of this VM ever has it */
     uint32_t refs;
     uint32_t field_count;
-    cy_value name;     /* str */
-    cy_value fields[]; /* str */
+    struct record_rule *rules; /* by field; NULL: every field holds anything */
+    cy_value name;             /* str */
+    cy_value fields[];         /* str */
 };
 struct record {
     struct container container;
@@ -37,10 +46,15 @@ static inline struct record *record_of(cy_value value)
 CY_NODISCARD cy_err record_shape_new(struct vm *vm, const void *owner, cy_bytes name,
                                      const cy_bytes *field_names, uint32_t field_count,
                                      struct record_shape **shape_out);
+/* Before the first record of it. `type` (NULL: any) goes with KIND_RECORD. */
+CY_NODISCARD cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field, uint8_t kind,
+                                      const struct record_shape *type);
+/* False, with the error raised, when the value is not of the field's kind. */
+bool record_check_field(struct vm *vm, const struct record_shape *shape, uint32_t field, cy_value value);
 void record_shape_unref(struct vm *vm, struct record_shape *shape);
 /* The field's index or UINT32_MAX. */
 uint32_t record_shape_find(const struct record_shape *shape, cy_bytes field);
-/* Takes the fields on success only. */
+/* Takes the fields on success only. Whoever lets a program choose them has checked each with record_check_field. */
 CY_NODISCARD cy_err record_new(struct vm *vm, struct record_shape *shape, const cy_value *fields,
                                cy_value *owned_out);
 CY_NODISCARD cy_err record_copy(struct vm *vm, cy_value record, cy_value *owned_out);

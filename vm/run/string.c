@@ -22,6 +22,7 @@ static cy_err string_make(struct vm *vm, size_t count, size_t capacity, struct s
     if (capacity > LIMIT_STRING_BYTES) capacity = LIMIT_STRING_BYTES;
     struct string *string = heap_new_object(vm, TAG_STR, string_bytes_of(capacity));
     if (!string) return CY_ERR(NO_MEMORY);
+    vm_charge_bytes(vm, count); /* whoever made it fills it */
     string->count = (uint32_t)count;
     string->capacity = (uint32_t)capacity;
     string->hash = 0;
@@ -69,6 +70,7 @@ void string_free(struct vm *vm, struct string *string)
 uint64_t string_hash(struct vm *vm, struct string *string)
 {
     if (!(string->head.flags & STRING_HASHED)) {
+        vm_charge_bytes(vm, string->count);
         string->hash = hash_bytes(vm->options.seed, string_view(string));
         string->head.flags |= STRING_HASHED;
     }
@@ -82,6 +84,7 @@ cy_err string_append(struct vm *vm, cy_value *unshared, cy_bytes more)
     size_t count;
     if (cy_add_overflows(string->count, more.count, &count) || count > LIMIT_STRING_BYTES)
         return CY_ERR(TOO_LARGE);
+    vm_charge_bytes(vm, more.count);
     if (count > string->capacity) {
         /* Doubling keeps n appends at O(n) copied bytes. */
         size_t capacity =

@@ -40,14 +40,18 @@ static void task_free(struct vm *vm, struct task *task)
 
 /* -- spawn ----------------------------------------------------------------------------------------------- */
 
-static bool task_spawn_failed(struct vm *vm, cy_err err, cy_value function, uint32_t arg_count)
+static bool task_spawn_failed(struct vm *vm, cy_err err, const cy_value *window, uint32_t arg_count)
 {
+    cy_value function = window[0];
     if (cy_is(err, CY_ERR_TYPE))
         return error_raise(vm, CY_ERR(CALL), MESSAGE_NOT_CALLABLE, value_kind_text(vm, function));
     if (!cy_is(err, CY_ERR_CALL)) return error_raise_plain(vm, err);
     struct function_object *object = function_of(function);
     if (object->native) return error_raise(vm, err, MESSAGE_NOT_CALLABLE, "native (spawn)");
     if (object->instance != vm->running->instance) return error_raise(vm, err, MESSAGE_OTHER_INSTANCE);
+    const struct code_function *callee = &object->instance->functions[object->index];
+    if (arg_count >= callee->required_count && arg_count <= callee->param_count)
+        return slow_absent_argument(vm, object->instance, callee, window + 1);
     return slow_wrong_count(vm, object->instance, object->index, arg_count);
 }
 
@@ -67,7 +71,9 @@ bool task_spawn(struct fiber *fiber, cy_value *window, uint32_t arg_count)
         handle_close(vm, handle);
         if (child) fiber_recycle(vm, child);
         heap_free(vm, task, sizeof *task);
-        return task_spawn_failed(vm, err, window[0], arg_count);
+        if (cy_is(err, CY_ERR_TOO_MANY))
+            return error_raise_limit(vm, err, handle.tag == TAG_NIL ? "HANDLES" : "TASKS");
+        return task_spawn_failed(vm, err, window, arg_count);
     }
     *task = (struct task){
         .parent = fiber, .fiber = child, .handle = handle, .result = value_nil(), .next = fiber->children};

@@ -19,13 +19,41 @@
 /* Errors may be completed when the memory limit is reached; see error_value.c. */
 enum { UNWIND_RESERVE_BYTES = 64 << 10 };
 
-static void unwind_format_place(const struct frame *frame, const struct program *program, struct builder *out)
+/* -- places: numbers when an error is raised, texts when somebody reads them -------------------------------- */
+
+/* Stands in the stack field of an error, as an opaque value that no program gets to see. Keeps the instance's code. */
+struct unwind_places {
+    struct instance *instance;
+    uint32_t count;
+    uint32_t more_count; /* frames further out that are not kept */
+    struct {
+        uint32_t function;
+        uint32_t step;
+    } places[];
+};
+
+static size_t unwind_places_bytes(uint32_t count)
 {
-    const struct code_function *function = frame->function;
+    struct unwind_places *places;
+    return sizeof *places + count * sizeof places->places[0];
+}
+static void unwind_places_free(struct vm *vm, void *payload)
+{
+    struct unwind_places *places = payload;
+    struct instance *instance = places->instance;
+    heap_free(vm, places, unwind_places_bytes(places->count));
+    instance_function_dropped(vm, instance);
+}
+static const struct opaque_type unwind_places_type = {.name = "places", .free = unwind_places_free};
+
+static void unwind_format_place(const struct instance *instance, uint32_t function_index, uint32_t step,
+                                struct builder *out)
+{
+    const struct code_function *function = &instance->functions[function_index];
+    const struct program *program = instance->program;
     cy_bytes name = program_string(program, function->source->name);
     cy_bytes file = program_string(program, program->modules[function->source->module].file);
-    uint32_t line, column;
-    uint32_t offset = function->offsets[frame->step - function->code];
+    uint32_t line, column, offset = function->offsets[step];
     builder_bytes(out, name.count ? name : CY_BYTES("function"));
     if (function_place(function->source, offset, &line, &column))
         builder_printf(out, " (%.*s:%u:%u)", CY_BYTES_ARG(file), line, column);
@@ -33,42 +61,75 @@ static void unwind_format_place(const struct frame *frame, const struct program 
         builder_printf(out, " (%.*s)", CY_BYTES_ARG(file));
 }
 
-static cy_err unwind_add_place(struct vm *vm, cy_value *places, const struct frame *frame,
-                               const struct program *program, uint32_t more_count)
+/* The place at `index`, or the count of the rest behind the last. */
+static cy_err unwind_add_place(struct vm *vm, const struct unwind_places *places, uint32_t index,
+                               cy_value *list)
 {
     struct builder text;
     builder_init(&text);
-    if (frame)
-        unwind_format_place(frame, program, &text);
+    if (index < places->count)
+        unwind_format_place(places->instance, places->places[index].function, places->places[index].step,
+                            &text);
     else
-        builder_printf(&text, "... %u more", more_count);
+        builder_printf(&text, "... %u more", places->more_count);
     cy_value place;
     cy_err err = builder_error(&text);
     if (!cy_failed(err)) err = string_new(vm, builder_view(&text), &place);
     builder_fini(&text);
     CY_TRY(err);
-    return list_append(vm, places, place);
+    return list_append(vm, list, place);
 }
 
-void unwind_add_places(struct vm *vm, struct fiber *fiber, cy_value error)
+void error_settle_places(struct vm *vm, cy_value record)
+{
+    if (!value_is_error(vm, record)) return;
+    cy_value *field = &record_of(record)->fields[ERROR_FIELD_STACK];
+    const struct unwind_places *places = opaque_payload(*field, &unwind_places_type);
+    if (!places) return;
+    /* Formatting 64 places is what raising them used to cost: it is charged where it happens. */
+    vm_charge(vm, places->count);
+    cy_value list = value_nil();
+    vm->heap_bytes_max += UNWIND_RESERVE_BYTES;
+    cy_err err = list_new(vm, 0, &list);
+    uint32_t count = places->count + (places->more_count > 0);
+    for (uint32_t i = 0; i < count && !cy_failed(err); i++) err = unwind_add_place(vm, places, i, &list);
+    vm->heap_bytes_max -= UNWIND_RESERVE_BYTES; /* a failure leaves fewer places, nothing worse */
+    cy_value before = *field;
+    *field = list;
+    value_unref(vm, before);
+}
+
+/* Notes the places of all frames in an error that has none yet. */
+static void unwind_note_places(struct vm *vm, struct fiber *fiber, cy_value error)
 {
     if (!value_is_error(vm, error) || !value_is_unshared(error)) return;
-    cy_value *places = &record_of(error)->fields[ERROR_FIELD_STACK];
-    if (places->tag != TAG_LIST || list_of(*places)->count > 0)
+    cy_value *field = &record_of(error)->fields[ERROR_FIELD_STACK], noted;
+    if (field->tag != TAG_LIST || list_of(*field)->count > 0)
         return; /* raised before: the first places stay */
+    uint32_t depth = (uint32_t)(fiber->frame - fiber->frames) + 1;
+    uint32_t count = depth < LIMIT_ERROR_PLACES ? depth : LIMIT_ERROR_PLACES;
+    vm_charge_items(vm, count);
     vm->heap_bytes_max += UNWIND_RESERVE_BYTES;
-    uint32_t shown = 0;
-    cy_err err = CY_OK;
-    for (const struct frame *frame = fiber->frame; frame >= fiber->frames && !cy_failed(err); frame--) {
-        if (shown++ == LIMIT_ERROR_PLACES) {
-            err = unwind_add_place(vm, places, NULL, NULL, (uint32_t)(frame - fiber->frames) + 1);
-            break;
+    struct unwind_places *places = heap_alloc(vm, unwind_places_bytes(count));
+    if (places) {
+        *places =
+            (struct unwind_places){.instance = fiber->instance, .count = count, .more_count = depth - count};
+        places->instance->function_count++; /* the code stays, as with a function value */
+        for (uint32_t i = 0; i < count; i++) {
+            const struct frame *frame = fiber->frame - i;
+            places->places[i].function = (uint32_t)(frame->function - fiber->instance->functions);
+            places->places[i].step = (uint32_t)(frame->step - frame->function->code);
         }
-        err = unwind_add_place(vm, places, frame, fiber->instance->program, 0);
-        if (frame == fiber->frames) break;
+        if (!cy_failed(opaque_new(vm, &unwind_places_type, places, &noted))) {
+            cy_value before = *field;
+            *field = noted;
+            value_unref(vm, before);
+        }
     }
-    vm->heap_bytes_max -= UNWIND_RESERVE_BYTES; /* a failure leaves fewer places, nothing worse */
+    vm->heap_bytes_max -= UNWIND_RESERVE_BYTES; /* a failure leaves none, nothing worse */
 }
+
+/* -- handlers ---------------------------------------------------------------------------------------------- */
 
 void unwind_push_handler(struct frame *frame, cy_value *slot_zero, uint32_t slot, uint32_t target,
                          bool is_defer)
@@ -97,6 +158,7 @@ static bool unwind_in_frame(struct vm *vm, struct fiber *fiber, bool is_stop)
         bool is_defer = payload >> 31 & 1;
         frame->handler = (uint32_t)payload & 0x7fffffffu;
         if (is_stop && !is_defer) continue;
+        vm_charge_items(vm, frame->function->slot_count - slot);
         fiber_let_go(vm, r + slot, r + frame->function->slot_count);
         if (is_stop)
             r[slot] = (cy_value){TAG_STOP, {.i = fiber->stop}};
@@ -113,7 +175,7 @@ bool unwind(struct vm *vm, struct fiber *fiber)
 {
     bool is_stop = vm->raised.tag == TAG_NIL;
     CHECK(!is_stop || fiber->stop);
-    if (!is_stop) unwind_add_places(vm, fiber, vm->raised);
+    if (!is_stop) unwind_note_places(vm, fiber, vm->raised);
     for (;;) {
         struct frame *frame = fiber->frame;
         if (!fiber->unwinding_hard && unwind_in_frame(vm, fiber, is_stop)) return true;

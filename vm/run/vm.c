@@ -26,6 +26,11 @@ uint64_t vm_cpu_ns(struct vm *vm)
 void *vm_host(struct vm *vm) { return vm->options.host; }
 struct log *vm_log(struct vm *vm) { return vm->options.log; }
 bool vm_korean(struct vm *vm) { return vm->options.korean; }
+size_t vm_memory_left(const struct vm *vm, size_t bytes_max)
+{
+    uint64_t left = vm->heap_bytes < vm->heap_bytes_max ? vm->heap_bytes_max - vm->heap_bytes : 0;
+    return left < bytes_max ? (size_t)left : bytes_max;
+}
 uint32_t vm_fiber_count(const struct vm *vm) { return vm->fiber_live_count; }
 
 void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)
@@ -158,6 +163,20 @@ void vm_cancel(struct vm *vm, struct fiber *fiber)
     void *operation = fiber->operation;
     fiber_wake(vm, fiber, RESUME_STEP, value_nil());
     if (cancel) cancel(operation);
+}
+
+void vm_cancel_instance(struct vm *vm, struct instance *instance)
+{
+    /* Cancelling an operation may end others and make fibers, never move one to another instance. */
+    for (uint32_t i = 0; i < vm->fiber_count; i++)
+        if (vm->fibers[i]->state != FIBER_POOLED && vm->fibers[i]->instance == instance)
+            vm_cancel(vm, vm->fibers[i]);
+}
+
+void vm_mark_main(struct vm *vm, struct fiber *fiber)
+{
+    CHECK(fiber->vm == vm && fiber->state != FIBER_POOLED);
+    fiber->is_main = true;
 }
 
 bool vm_run(struct vm *vm)

@@ -43,13 +43,18 @@ void vm_free(struct vm **vm);
 void *vm_host(struct vm *vm);
 struct log *vm_log(struct vm *vm);
 bool vm_korean(struct vm *vm);
+/* Bytes that the VM may still allocate, at most `bytes_max`: bounds scratch memory outside its heap. */
+size_t vm_memory_left(const struct vm *vm, size_t bytes_max);
 
 /* -- instances: one program's module variables ----------------------------------------------------------- */
-/* Prepares the program's code and runs its initialisers (they cannot wait). The program is borrowed and must outlive the
- * instance. On failure `error_out` (may be NULL) is an owned error value: CAPABILITY names native and place. */
+/* Prepares the program's code and runs its initialisers (they cannot wait). The program is borrowed and must outlive
+ * the instance. On failure `error_out` (may be NULL) is an owned error value, and what is returned its
+ * error_reason: CAPABILITY (names native and place) only when we refused one, never for a program's own `fail`. */
 CY_NODISCARD cy_err instance_new(struct vm *vm, const struct program *program, struct instance **instance_out,
                                  cy_value *error_out);
 struct instance *instance_ref(struct instance *instance);
+/* Whether anybody but the caller holds it: a fiber that still runs on it. */
+bool instance_is_shared(const struct instance *instance);
 void instance_unref(struct vm *vm, struct instance **instance); /* fibers hold references of their own */
 const struct program *instance_program(const struct instance *instance);
 /* The function that main exports under `name`, borrowed. False when there is none. */
@@ -61,19 +66,24 @@ enum call_outcome { CALL_RETURNED, CALL_FAILED, CALL_STOPPED };
 typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
                           cy_err stop);
 
-/* Starts a task: calls `function` with the arguments (references are taken from the caller on success only) in a new fiber.
- * `done` is called from vm_run when it has ended, never from here. `fiber_out` may be NULL; it is valid until done. */
+/* Starts a task: calls `function` with the arguments (references are taken from the caller on success only) in a new
+ * fiber. `done` is called from vm_run when it has ended, never from here. `fiber_out` may be NULL; it is valid until
+ * done. */
 CY_NODISCARD cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function,
                              const cy_value *args, uint32_t arg_count, call_done done, void *context,
                              struct fiber **fiber_out);
 /* Asks a fiber to stop; its defers run; `done` gets CALL_STOPPED. Harmless on one that is ending. */
 void vm_cancel(struct vm *vm, struct fiber *fiber);
+/* The same for every fiber of an instance: a generation that is too old. */
+void vm_cancel_instance(struct vm *vm, struct instance *instance);
+/* Makes a fiber the program's main task: natives with the flag MAIN work in it and in no other. */
+void vm_mark_main(struct vm *vm, struct fiber *fiber);
 
-/* Runs ready fibers, each for at most its budget, until none is ready or every fiber that was ready at the start had its
- * turn. True when some are still ready (call again after looking at the network). */
+/* Runs ready fibers, each for at most its budget, until none is ready or every fiber that was ready at the start had
+ * its turn. True when some are still ready (call again after looking at the network). */
 bool vm_run(struct vm *vm);
-/* Frees a slice of what is waiting to be freed. True when there is more. Cycles through refs are not searched for yet:
- * they are freed with the VM. */
+/* Frees a slice of what is waiting to be freed. True when there is more. Cycles through refs are not searched for
+ * yet: they are freed with the VM. */
 bool vm_idle(struct vm *vm);
 /* Fibers alive; those parked count. */
 uint32_t vm_fiber_count(const struct vm *vm);
@@ -85,7 +95,7 @@ void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error);
 
 /* -- reports --------------------------------------------------------------------------------------------- */
 struct vm_counters {
-    uint64_t copies;       /* containers copied because a write met a shared one */
+    uint64_t copies;       /* containers copied: a write met a shared one, or + made a new list of one */
     uint64_t heap_bytes;   /* now */
     uint64_t heap_objects; /* now */
     uint64_t instructions; /* budget steps taken, about */
@@ -93,7 +103,7 @@ struct vm_counters {
 };
 void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out);
 
-/* "error: message\n  at name (file:line:column)\n ..." with the source line when `read_line` finds it. For logs. */
+/* "kind: message\n  at name (file:line:column)\n ..." one line for each place. For logs. */
 void vm_describe_error(struct vm *vm, cy_value error, struct builder *out);
 
 #endif

@@ -15,6 +15,7 @@
 
 struct fiber;
 struct handle_slot;
+struct value_walk;
 
 struct vm {
     struct vm_options options;
@@ -29,6 +30,7 @@ struct vm {
 
     /* errors */
     struct record_shape *error_shape;
+    uint64_t shape_serial; /* of the last shape made */
     cy_value memory_error; /* made in advance: an error for when nothing can be made */
     cy_value raised;       /* owned; set by whoever fails, taken by unwind */
 
@@ -44,6 +46,7 @@ struct vm {
     struct fiber *running;
     int64_t budget; /* of the running fiber */
     uint64_t burst_ns_max;
+    struct value_walk *compare; /* the == under way: keys of its maps are compared inside it */
     bool in_run;
     bool ready_told; /* on_ready was called and vm_run has not run since */
 
@@ -53,6 +56,8 @@ struct vm {
     uint32_t handle_capacity;
     uint32_t handle_free; /* index + 1 of the first free one */
 
+    uint64_t
+        prepare_looks; /* entries that preparing looked at, for the test that this is linear in the code */
     struct instance *instances;  /* all, by instance.next */
     struct vm_counters counters; /* heap_* are filled when read */
 };
@@ -60,6 +65,16 @@ struct vm {
 static inline bool vm_is_korean(const struct vm *vm) { return vm->options.korean; }
 
 uint64_t vm_cpu_ns(struct vm *vm);
+
+/* Work inside one step counts like steps, so that the budget bounds time: about one for 100 bytes or 8 values. The
+ * interpreter looks at the budget behind every step that may have charged. */
+static inline void vm_charge(struct vm *vm, uint64_t steps)
+{
+    int64_t most = steps < INT32_MAX ? (int64_t)steps : INT32_MAX;
+    if (vm->budget > INT64_MIN / 2) vm->budget -= most;
+}
+static inline void vm_charge_bytes(struct vm *vm, size_t bytes) { vm_charge(vm, bytes / 100); }
+static inline void vm_charge_items(struct vm *vm, size_t items) { vm_charge(vm, items / 8); }
 
 /* -- messages: one table for both languages -------------------------------------------------------------- */
 enum vm_message {
@@ -77,10 +92,18 @@ bool error_raise(struct vm *vm, cy_err reason, enum vm_message message, ...);
 bool error_raise_data(struct vm *vm, cy_err reason, cy_value owned_data, enum vm_message message, ...);
 /* For a failed allocation or bound: the row's own text. */
 bool error_raise_plain(struct vm *vm, cy_err reason);
+/* The same, naming the row of limits.def that was met. */
+bool error_raise_limit(struct vm *vm, cy_err reason, const char *limit_name);
+/* For what == or hashing a key met. */
+bool error_raise_walk(struct vm *vm, cy_err reason);
 /* Leaves an owned error in vm->raised. */
 bool error_raise_value(struct vm *vm, cy_value owned_error);
 /* Never fails: without memory it is the one made in advance. */
 cy_value error_make(struct vm *vm, cy_err reason, cy_bytes message, cy_value owned_data);
+
+/* Turns the places of an error record, kept as numbers, into its list of texts; anything else is left alone. Before
+ * anybody looks into a record. Without memory for them there are fewer, or nil instead. */
+void error_settle_places(struct vm *vm, cy_value record);
 
 /* Index of fields in an error record. */
 enum { ERROR_FIELD_KIND, ERROR_FIELD_MESSAGE, ERROR_FIELD_DATA, ERROR_FIELD_STACK, ERROR_FIELD_COUNT };

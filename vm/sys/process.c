@@ -4,8 +4,8 @@
  *
  * In:   descriptors, user names.
  * Out:  packets with at most one descriptor each.
- * Invariant: a descriptor that arrives with a packet is owned by the receiver or already closed; none leaks when a packet
- *       is malformed. Every descriptor made here is close-on-exec.
+ * Invariant: a descriptor that arrives with a packet is owned by the receiver or already closed; none leaks when a
+ *       packet is malformed. Every descriptor made here is close-on-exec.
  * Not here:  what the packets mean (vm/net/master.c); signals (signals.c).
  */
 #include "vm/sys/process.h"

@@ -2,7 +2,8 @@
  *
  * vm/sys/process.h: processes, their signals, and a channel between master and worker.
  *
- * A channel is a SOCK_SEQPACKET pair: one message is one packet of at most CHANNEL_MESSAGE_BYTES with at most one descriptor.
+ * A channel is a SOCK_SEQPACKET pair: one message is one packet of at most CHANNEL_MESSAGE_BYTES with at most one
+ * descriptor.
  */
 #ifndef CY_SYS_PROCESS_H
 #define CY_SYS_PROCESS_H
@@ -17,8 +18,10 @@
 CY_NODISCARD cy_err channel_pair(int *a_out, int *b_out); /* close-on-exec, blocking */
 /* Sends one packet; `descriptor` -1 for none (the caller keeps its copy). RESET when the other end is gone. */
 CY_NODISCARD cy_err channel_send(int channel, cy_bytes message, int descriptor);
-/* Receives one packet. `*count_out` 0 and CLOSED when the other end is gone. `*descriptor_out` is owned, -1 for none. */
-CY_NODISCARD cy_err channel_receive(int channel, void *message, size_t message_bytes_max, size_t *count_out, int *descriptor_out);
+/* Receives one packet. `*count_out` 0 and CLOSED when the other end is gone. `*descriptor_out` is owned, -1 for
+ * none. */
+CY_NODISCARD cy_err channel_receive(int channel, void *message, size_t message_bytes_max, size_t *count_out,
+                                    int *descriptor_out);
 
 uint32_t process_cpu_count(void); /* that this process may use (affinity) */
 /* Becomes `user` (name or number), its group and its groups, for good. */

@@ -3,8 +3,9 @@
  * vm/sys/signals.c: signals as something to read.
  *
  * In:   signal numbers. Out: a descriptor that a loop can watch.
- * Invariant: no handler runs, so no code has to be safe inside one. Linux: signalfd. BSD and macOS: a kqueue with signal
- *       filters (which see a signal also while it is ignored), so that no file-level variable is needed for a pipe.
+ * Invariant: no handler runs, so no code has to be safe inside one. Linux: signalfd. BSD and macOS: a kqueue with
+ *       signal filters (which see a signal also while it is ignored), so that no file-level variable is needed for a
+ *       pipe.
  */
 #include "vm/sys/process.h"
 

@@ -191,9 +191,19 @@ uint32_t pb_record(struct program_builder *b, const char *name, const char *cons
     while (fields[record.field_count]) record.field_count++;
     record.fields = arena_alloc_zeroed(&b->program->arena, record.field_count * sizeof *record.fields);
     CHECK(record.fields);
-    for (uint32_t i = 0; i < record.field_count; i++) record.fields[i].name = pb_string(b, fields[i]);
+    for (uint32_t i = 0; i < record.field_count; i++)
+        record.fields[i] = (struct record_field){pb_string(b, fields[i]), RECORD_FIELD_ANY, PROGRAM_NO_INDEX};
     PB_ADD(b, records, record);
     return PB_HAS(b, records, struct record_type) - 1;
+}
+
+void pb_field_kind(struct program_builder *b, uint32_t record, uint32_t field, uint8_t kind, uint32_t type)
+{
+    CHECK(record < PB_HAS(b, records, struct record_type));
+    struct record_type *records = (struct record_type *)(void *)b->records.data;
+    CHECK(field < records[record].field_count);
+    records[record].fields[field].kind = kind;
+    records[record].fields[field].record = type;
 }
 
 void pb_export(struct program_builder *b, const char *name, enum export_kind kind, uint32_t index)

@@ -111,6 +111,13 @@ static void sample_loops(struct program_builder *b)
     pb_op(b, OP_LOCAL_GET, 3);
     pb_op(b, OP_LOCAL_GET, 4);
     pb_op(b, OP_LOCAL_PATH_SET, 2, 1);
+    pb_op(b, OP_LOCAL_GET, 3);
+    pb_op(b, OP_INT8, 1);
+    pb_op(b, OP_LOCAL_PATH_ADD, 2, 1);
+    pb_op(b, OP_LOCAL_GET, 3);
+    pb_op(b, OP_LOCAL_GET, 3);
+    pb_op(b, OP_LOCAL_GET, 4);
+    pb_op(b, OP_LOCAL_PATH_APPEND, 2, 2);
     pb_op(b, OP_LOOP, pairs);
     pb_place(b, pairs_done);
     pb_op(b, OP_ITER_END);
@@ -208,6 +215,12 @@ static void sample_main(struct program_builder *b, uint32_t routes, uint32_t rou
     pb_op(b, OP_GLOBAL_ADD, routes);
     pb_op(b, OP_GLOBAL_APPEND, routes);
     pb_op(b, OP_FALSE);
+    pb_op(b, OP_DUP);
+    pb_op(b, OP_DUP);
+    pb_op(b, OP_DUP);
+    pb_op(b, OP_DUP);
+    pb_op(b, OP_GLOBAL_PATH_ADD, routes, 1);
+    pb_op(b, OP_GLOBAL_PATH_APPEND, routes, 1);
     pb_op(b, OP_GLOBAL_PATH_SET, routes, 1);
     pb_op(b, OP_NATIVE_FUNCTION, pb_native(b, "env.get"));
     pb_place(b, end);
@@ -225,12 +238,18 @@ static void sample_main(struct program_builder *b, uint32_t routes, uint32_t rou
 struct program *program_sample_broad(void)
 {
     static const char *const fields[] = {"name", "무게", NULL};
+    static const char *const pair[] = {"left", "right", "rest", NULL};
     struct program_builder *b = program_builder_new();
     sample_library(b);
     pb_module(b, "프로그램/main", "프로그램/main.han");
     uint32_t routes = pb_global(b, "routes");
     uint32_t route = pb_record(b, "Route", fields);
+    pb_field_kind(b, route, 0, KIND_STR, PROGRAM_NO_INDEX);
+    pb_field_kind(b, route, 1, KIND_FLOAT, PROGRAM_NO_INDEX);
     pb_export(b, "Route", EXPORT_RECORD, route);
+    uint32_t two = pb_record(b, "Pair", pair);
+    pb_field_kind(b, two, 0, KIND_RECORD, route);
+    pb_field_kind(b, two, 1, KIND_RECORD, PROGRAM_NO_INDEX);
     sample_operators(b);
     sample_loops(b);
     sample_handlers(b);

@@ -374,6 +374,41 @@ static bool spoil_record_field_twice(struct program *program, struct spoil_rando
     return true;
 }
 
+/* A field of any record; NULL when there is none. */
+static struct record_field *spoil_any_field(struct program *program, struct spoil_random *random)
+{
+    struct record_type *record = spoil_any_record(program, random);
+    if (!record || record->field_count == 0) return NULL;
+    return &record->fields[spoil_random_below(random, record->field_count)];
+}
+
+static bool spoil_field_kind(struct program *program, struct spoil_random *random)
+{
+    struct record_field *field = spoil_any_field(program, random);
+    if (field)
+        field->kind = (uint8_t)(KIND_COUNT + spoil_random_below(random, RECORD_FIELD_ANY - KIND_COUNT));
+    return field;
+}
+
+static bool spoil_field_type(struct program *program, struct spoil_random *random)
+{
+    struct record_field *field = spoil_any_field(program, random);
+    if (!field) return false;
+    uint8_t kind = (uint8_t)spoil_random_below(random, KIND_COUNT);
+    field->kind = kind == KIND_RECORD ? RECORD_FIELD_ANY : kind;
+    field->record = spoil_random_below(random, PROGRAM_NO_INDEX); /* also one that is there */
+    return true;
+}
+
+static bool spoil_field_record(struct program *program, struct spoil_random *random)
+{
+    struct record_field *field = spoil_any_field(program, random);
+    if (!field) return false;
+    field->kind = KIND_RECORD;
+    field->record = program->record_count + spoil_random_below(random, 3);
+    return true;
+}
+
 static bool spoil_module_none(struct program *program, struct spoil_random *random)
 {
     (void)random;
@@ -623,6 +658,9 @@ static const struct spoil spoil_rows[] = {
     {CODE_RULE_RECORD_MODULE, spoil_record_module, NULL},
     {CODE_RULE_RECORD_FIELDS, spoil_record_fields, NULL},
     {CODE_RULE_RECORD_FIELD_TWICE, spoil_record_field_twice, NULL},
+    {CODE_RULE_RECORD_FIELD_KIND, spoil_field_kind, NULL},
+    {CODE_RULE_RECORD_FIELD_TYPE, spoil_field_type, NULL},
+    {CODE_RULE_RECORD_FIELD_RECORD, spoil_field_record, NULL},
     {CODE_RULE_MODULE_NONE, spoil_module_none, NULL},
     {CODE_RULE_MODULE_DUPLICATE, spoil_module_duplicate, NULL},
     {CODE_RULE_MODULE_GLOBALS, spoil_module_globals, NULL},

@@ -25,6 +25,8 @@ START_TEST(test_a_whole_program)
     pb_module(b, "main", "main.han");
     uint32_t global = pb_global(b, "경로");
     uint32_t record = pb_record(b, "Route", fields);
+    pb_field_kind(b, record, 0, KIND_STR, PROGRAM_NO_INDEX);
+    pb_field_kind(b, record, 1, KIND_RECORD, record);
     uint32_t init = pb_function(b, "", 0, 0, 0);
     pb_init(b, init);
     pb_op(b, OP_INT8, -1);
@@ -75,7 +77,7 @@ START_TEST(test_a_whole_program)
                      "    export \"main\" f2\n"
                      "    export \"Route\" r0\n"
                      "    export \"경로\" g0\n"
-                     "record r0 module 1 \"Route\" field \"name\" field \"weight\"\n"
+                     "record r0 module 1 \"Route\" field \"name\" of str field \"weight\" of r0\n"
                      "function f0 \"trim\" module 0 params 1 required 1 locals 1\n"
                      "    0 LOCAL_GET\n"
                      "    RETURN\n"

@@ -187,6 +187,17 @@ START_TEST(test_code_of_common_shapes)
         {"let xs = [] xs = xs + [1] print(xs)", {"LOCAL_APPEND", "LOCAL_TAKE"}, "ADD"},
         {"let s = \"\" s = s + \"a\" + args print(s)", {"LOCAL_ADD"}, NULL},
         {"let m = {} m.a.b = 1 print(m)", {"LOCAL_PATH_SET"}, NULL},
+        {"let m = {} m.a.b = m.a.b + [1] print(m)", {"2 LOCAL_PATH_APPEND"}, "FIELD_GET"},
+        {"let m = {} m[\"a\"][args] = m[\"a\"][args] + 1 + \"\" print(m)",
+         {"INDEX_GET", "LOCAL_PATH_SET"},
+         NULL},
+        {"let m = {} m[\"a\"][args] = m[\"a\"][args] + \"-\" + 1 print(m)", {"POP", "LOCAL_PATH_ADD"}, NULL},
+        {"let m = {} m.a[args.x] = m.a[args.x] + [1] print(m)", {"LOCAL_PATH_SET"}, "LOCAL_PATH_APPEND"},
+        {"let m = {} m.a[1] = m.a[2] + [1] print(m)", {"LOCAL_PATH_SET"}, "LOCAL_PATH_APPEND"},
+        {"let m = {} m.a = m.a + [args()] print(m)", {"POP", "LOCAL_PATH_APPEND"}, "LOCAL_PATH_SET"},
+        {"let m = {} m.value = m.value + [args()] print(m)", {"LOCAL_PATH_SET"}, "LOCAL_PATH_APPEND"},
+        {"const c = ref([]) c.value = c.value + [1] print(c)", {"LOCAL_PATH_APPEND"}, "LOCAL_PATH_SET"},
+        {"let a = 1 let b = 2", {"LOCAL_SET"}, NULL}, /* what nobody reads is no error */
         {"for i in 0..9 { print(i) }", {"INTLOOP_BEGIN", "INTLOOP_NEXT", "INTLOOP_END"}, "RANGE"},
         {"if !(args and args.x) { print(1) }", {"JUMP_IF_TRUE"}, "NOT"},
         {"let x = args let f = fn () { return x } print(x, f)", {"CLOSURE", "LOCAL_TAKE"}, NULL},
@@ -239,6 +250,18 @@ static void compiler_test_defers(struct builder *text, int count)
     for (int i = 0; i < count; i++) builder_text(text, "}");
     builder_text(text, "}\n");
 }
+/* Read by the innermost of three functions, the middle one of which passes most of them on. */
+static void compiler_test_captures(struct builder *text, int count)
+{
+    int outer = LIMIT_FUNCTION_LOCALS - 1000;
+    builder_text(text, "export fn main(args) {");
+    for (int i = 0; i < outer; i++) builder_printf(text, "let a%d = args\n", i);
+    builder_text(text, "return fn () {");
+    for (int i = outer; i < count; i++) builder_printf(text, "let a%d = 1\n", i);
+    builder_text(text, "return fn () { return [");
+    for (int i = 0; i < count; i++) builder_printf(text, "a%d,", i);
+    builder_text(text, "] } } }\n");
+}
 static void compiler_test_name(struct builder *text, int count)
 {
     builder_text(text, "export fn main(args) { let ");
@@ -255,6 +278,7 @@ START_TEST(test_limits_at_and_past)
     } rows[] = {{compiler_test_params, LIMIT_FUNCTION_PARAMS, "FUNCTION_PARAMS"},
                 {compiler_test_fields, LIMIT_RECORD_FIELDS, "RECORD_FIELDS"},
                 {compiler_test_locals, LIMIT_FUNCTION_LOCALS, "FUNCTION_LOCALS"},
+                {compiler_test_captures, LIMIT_FUNCTION_CAPTURES, "FUNCTION_CAPTURES"},
                 {compiler_test_defers, LIMIT_DEFER_DEPTH, "DEFER_DEPTH"},
                 {compiler_test_name, LIMIT_PROGRAM_NAME_BYTES, "PROGRAM_NAME_BYTES"}};
     for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {

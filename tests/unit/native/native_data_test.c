@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/native/native_data_test.c: proves the bodies of list, map, text and the prelude, called as the VM calls them.
+ * tests/unit/native/native_data_test.c: proves the bodies of list, map, text and the prelude, called as the VM calls
+ * them, and that none of them works without bound.
  */
 #include "tests/unit/run/run_host.h"
+#include "vm/base/limits.h"
 #include "vm/native/native_bodies.h"
 
 #include <check.h>
@@ -50,6 +52,92 @@ static const char *call_body(native_body body, cy_value *args, uint32_t count)
 }
 #define CALL(name, ...) \
     call_body(native_##name, (cy_value[]){__VA_ARGS__}, sizeof((cy_value[]){__VA_ARGS__}) / sizeof(cy_value))
+
+/* A key that cannot be hashed is no absent key; one that can be no key is. */
+START_TEST(test_map_look_up_errors)
+{
+    cy_value deep = value_int(1);
+    for (int i = 0; i < LIMIT_VALUE_DEPTH + 1; i++) deep = LIST(deep);
+    cy_value map;
+    ck_assert(!cy_failed(map_new(host.vm, 0, &map)));
+    ck_assert_str_eq(CALL(map_has, value_ref(map), value_ref(deep)), "depth: map.has: too deep");
+    ck_assert_str_eq(CALL(map_get, value_ref(map), deep, value_int(5)), "depth: map.get: too deep");
+    ck_assert_str_eq(CALL(map_has, value_ref(map), value_nil()), "false");
+    ck_assert_str_eq(CALL(map_get, map, value_nil(), value_int(5)), "5");
+}
+END_TEST
+
+/* A part that almost fits everywhere, backwards: linear, or this takes a day. */
+START_TEST(test_find_last_is_linear)
+{
+    enum { COUNT = 4000000 };
+    cy_value large, part;
+    uint8_t *data;
+    ck_assert(!cy_failed(string_new_blank(host.vm, COUNT, &large, &data)));
+    memset(data, 'a', COUNT);
+    data[7] = 'b';
+    ck_assert(!cy_failed(string_new_blank(host.vm, COUNT / 2, &part, &data)));
+    memset(data, 'a', COUNT / 2);
+    data[COUNT / 2 - 1] = 'b';
+    ck_assert_str_eq(CALL(text_find_last, value_ref(large), part), "-1");
+    ck_assert_str_eq(CALL(text_find_last, large, text("ab")), "6");
+    ck_assert_str_eq(CALL(text_find_last, text("abcabc"), text("bc")), "4");
+}
+END_TEST
+
+/* Many items that differ late from the one looked for: the whole search is bounded. So is sorting equal long texts. */
+START_TEST(test_searching_and_sorting_are_bounded)
+{
+    cy_value item = LIST(value_int(0)), other = LIST(value_int(0)), items, texts, large[2];
+    for (int i = 0; i < 100000; i++) {
+        ck_assert(!cy_failed(list_append(host.vm, &item, value_int(i))));
+        ck_assert(!cy_failed(list_append(host.vm, &other, value_int(i + (i == 99999)))));
+    }
+    ck_assert(!cy_failed(list_new(host.vm, 0, &items)));
+    ck_assert(!cy_failed(list_new(host.vm, 0, &texts)));
+    for (int side = 0; side < 2; side++) {
+        uint8_t *data;
+        ck_assert(!cy_failed(string_new_blank(host.vm, 4 << 20, &large[side], &data)));
+        memset(data, 'x', 4 << 20);
+    }
+    for (int i = 0; i < 10000; i++) {
+        cy_err err = list_append(host.vm, &items, value_ref(other));
+        if (!cy_failed(err)) err = list_append(host.vm, &texts, value_ref(large[i & 1]));
+        if (cy_failed(err)) ck_abort();
+    }
+    ck_assert_str_eq(CALL(list_contains, items, item),
+                     "limit: list.contains: a limit was exceeded (WALK_STEPS: 134217728)");
+    ck_assert_str_eq(CALL(list_sort, texts),
+                     "limit: list.sort: a limit was exceeded (WALK_STEPS: 134217728)");
+    ck_assert_str_eq(CALL(text_nearest, value_ref(large[0]), LIST(value_ref(large[1]), text("y"))),
+                     "limit: text.nearest: a limit was exceeded (WALK_STEPS: 134217728)");
+    value_unref(host.vm, other);
+    value_unref(host.vm, large[0]);
+    value_unref(host.vm, large[1]);
+}
+END_TEST
+
+/* What a body needs for itself comes out of the VM's memory. */
+START_TEST(test_scratch_memory_is_bounded)
+{
+    data_close();
+    ck_assert(run_host_open(&host, NULL, 400000));
+    cy_value items;
+    ck_assert(!cy_failed(list_new(host.vm, 0, &items)));
+    for (int i = 0; i < 20000; i++) ck_assert(!cy_failed(list_append(host.vm, &items, value_int(-i))));
+    ck_assert_str_eq(CALL(list_sort, value_ref(items)),
+                     "memory: list.sort: out of memory"); /* 640,000 bytes */
+    value_unref(host.vm, items);
+    ck_assert_str_eq(CALL(text_replace, text("aaaa"), text("a"), text("b")), "bbbb");
+    cy_value large;
+    uint8_t *data;
+    ck_assert(!cy_failed(string_new_blank(host.vm, 300000, &large, &data)));
+    memset(data, 'a', 300000);
+    ck_assert_str_eq(CALL(text_replace, value_ref(large), text("a"), text("bb")),
+                     "memory: text.replace: out of memory");
+    ck_assert_str_eq(CALL(to_str, LIST(value_ref(large), large)), "memory: str: out of memory");
+}
+END_TEST
 
 START_TEST(test_text)
 {
@@ -202,7 +290,12 @@ Suite *unit_suite_native_native_data(void)
 {
     Suite *suite = suite_create("native_native_data");
     TCase *tests = tcase_create("data");
+    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, data_open, data_close);
+    tcase_add_test(tests, test_map_look_up_errors);
+    tcase_add_test(tests, test_scratch_memory_is_bounded);
+    tcase_add_test(tests, test_find_last_is_linear);
+    tcase_add_test(tests, test_searching_and_sorting_are_bounded);
     tcase_add_test(tests, test_text);
     tcase_add_test(tests, test_list);
     tcase_add_test(tests, test_sort_many);

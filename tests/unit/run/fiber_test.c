@@ -262,7 +262,7 @@ START_TEST(test_call_depth)
     struct run_end end;
     run_host_main(&host, &end);
     ck_assert_int_eq(end.outcome, CALL_FAILED);
-    ck_assert_uint_eq(list_count(record_of(end.value)->fields[ERROR_FIELD_STACK]), LIMIT_ERROR_PLACES + 1);
+    ck_assert_uint_eq(list_count(error_stack(host.vm, end.value)), LIMIT_ERROR_PLACES + 1);
     expect_error(&end, "depth", "calls are nested too deep");
     /* The deep stack was given back. */
     struct vm_counters counters;
@@ -483,6 +483,116 @@ START_TEST(test_handle_ownership)
 }
 END_TEST
 
+/* A handle of nobody is given to the task started for it: it closes with that task, or with the child it went to. */
+START_TEST(test_a_handle_is_given)
+{
+    for (int spawned = 0; spawned < 2; spawned++) {
+        build_begin();
+        uint32_t child = build_function("child", 1, 1);
+        build_sleep();
+        pb_op(b, OP_POP);
+        pb_op(b, OP_LOCAL_GET, 0);
+        pb_op(b, OP_FIELD_GET, pb_str(b, "number"));
+        pb_op(b, OP_RETURN);
+        build_function("main", 1, 1);
+        if (spawned) {
+            pb_op(b, OP_CLOSURE, child);
+            pb_op(b, OP_LOCAL_GET, 0);
+            pb_op(b, OP_SPAWN, 1);
+            pb_op(b, OP_POP);
+        }
+        pb_op(b, OP_NIL);
+        pb_op(b, OP_RETURN);
+        build_open(0);
+        struct run_end end;
+        struct fiber *fiber;
+        cy_value handle;
+        int seven = 7;
+        handle_closed = 0;
+        ck_assert(!cy_failed(handle_open(host.vm, &handle_type_test, &seven, NULL, &handle)));
+        ck_assert(!cy_failed(run_host_start(&host, "main", &handle, 1, &end, &fiber)));
+        handle_give(host.vm, handle, fiber);
+        run_all();
+        ck_assert_int_eq(handle_closed, spawned ? 0 : 7);
+        if (spawned) vm_complete(host.vm, host.ticket, value_nil());
+        run_all();
+        ck_assert(end.ended && end.outcome == CALL_RETURNED);
+        ck_assert_int_eq(handle_closed, 7);
+        handle_give(host.vm, handle, NULL); /* closed: harmless */
+        run_host_close(&host);
+    }
+}
+END_TEST
+
+/* All fibers of one instance are stopped, those of another go on. */
+START_TEST(test_cancel_instance)
+{
+    build_begin();
+    build_function("main", 0, 0);
+    build_sleep();
+    pb_op(b, OP_RETURN);
+    build_open(0);
+    struct instance *second;
+    ck_assert(!cy_failed(instance_new(host.vm, host.program, &second, NULL)));
+    struct run_end ends[3];
+    for (int i = 0; i < 3; i++) {
+        if (i == 2) { /* the last one in the other instance */
+            struct instance *first = host.instance;
+            host.instance = second;
+            second = first;
+        }
+        run_start("main", &ends[i], NULL);
+        run_all();
+    }
+    vm_cancel_instance(host.vm, second);
+    run_all();
+    ck_assert(ends[0].ended && ends[0].outcome == CALL_STOPPED);
+    ck_assert(ends[1].ended && !ends[2].ended);
+    ck_assert_uint_eq(host.cancel_count, 2);
+    instance_unref(host.vm, &second);
+    vm_complete(host.vm, host.ticket, value_nil());
+    run_all();
+    ck_assert(ends[2].ended && ends[2].outcome == CALL_RETURNED);
+    run_host_close(&host);
+}
+END_TEST
+
+/* A native of the main task works there and nowhere else, not in its children either. */
+START_TEST(test_main_only)
+{
+    build_begin();
+    uint32_t leave = build_function("leave", 0, 0);
+    pb_op(b, OP_INT8, 0);
+    pb_op(b, OP_NATIVE, pb_native(b, "process.exit"), 1);
+    pb_op(b, OP_RETURN);
+    build_function("child", 0, 0);
+    pb_op(b, OP_CLOSURE, leave);
+    pb_op(b, OP_SPAWN, 0);
+    pb_op(b, OP_NATIVE, pb_native(b, "task.wait"), 1);
+    pb_op(b, OP_RETURN);
+    build_open(0);
+    struct run_end end;
+    struct fiber *fiber;
+    for (int marked = 0; marked < 2; marked++) {
+        run_start("leave", &end, &fiber);
+        if (marked) vm_mark_main(host.vm, fiber);
+        run_all();
+        ck_assert_int_eq(host.wait_count, (uint32_t)marked);
+        if (!marked) expect_error(&end, "unsupported", "process.exit: works in the main task only");
+    }
+    vm_complete(host.vm, host.ticket, value_nil());
+    run_all();
+    run_start("child", &end, &fiber);
+    vm_mark_main(host.vm, fiber);
+    run_all();
+    expect_error(&end, "unsupported", "process.exit: works in the main task only");
+    run_start("leave", &end, NULL); /* the mark does not stay with a pooled fiber */
+    run_all();
+    expect_error(&end, "unsupported", "process.exit");
+    run_host_close(&host);
+}
+END_TEST
+
 /* An initialiser may not wait, spawn, or run for ever; the instance is refused with the reason. */
 START_TEST(test_initialisers)
 {
@@ -565,6 +675,9 @@ Suite *unit_suite_run_fiber(void)
     tcase_add_test(tests, test_cancel_reaches_children);
     tcase_add_test(tests, test_handles);
     tcase_add_test(tests, test_handle_ownership);
+    tcase_add_test(tests, test_a_handle_is_given);
+    tcase_add_test(tests, test_cancel_instance);
+    tcase_add_test(tests, test_main_only);
     tcase_add_test(tests, test_initialisers);
     tcase_add_test(tests, test_function_outlives_its_instance);
     suite_add_tcase(suite, tests);

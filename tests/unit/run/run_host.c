@@ -47,10 +47,9 @@ static uint64_t run_host_clock(void *context)
 static void run_host_ready(void *context) { ((struct run_host *)context)->ready_count++; }
 
 static const native_body run_host_natives[NATIVE_NUMBER_END] = {
-    [NATIVE_print] = run_host_print,
-    [NATIVE_raise] = run_host_fail,
-    [NATIVE_task_wait] = task_wait,
-    [NATIVE_task_sleep] = run_host_sleep,
+    [NATIVE_print] = run_host_print,        [NATIVE_raise] = run_host_fail,
+    [NATIVE_task_wait] = task_wait,         [NATIVE_task_sleep] = run_host_sleep,
+    [NATIVE_process_exit] = run_host_sleep, /* waits, in the main task only */
 };
 
 bool run_host_open(struct run_host *host, struct program *owned_program, uint64_t memory_bytes_max)

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/limit/rows_test.py: proves that every row of limits.def is used by the product, and that a test stands at it and
+# one past it, or that the table below says why none does.
+#
+# In:   limits.def, the product's sources, the tests. The tests named here are run by their own runners.
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tidy"))
+from _tree import Report, code_only, product_sources, read  # noqa: E402
+
+ROW = re.compile(r"^LIMIT\((\w+),", re.M)
+
+RUN, COMMAND = "tests/limit/run_test.c", "tests/limit/command_test.py"
+COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
+HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
+YAML = "tests/unit/native/yaml_walk_test.c"
+AT_AND_PAST = "test_limits_hold_at_their_value_and_one_past_it"
+
+TESTED = {
+    "SOURCE_BYTES": (COMMAND, "test_source_bytes"),
+    "NESTING_DEPTH": ("tests/unit/compiler/parse_test.c", "test_nesting_is_bounded"),
+    "TOAU_BYTES": ("tests/unit/code/toau_read_test.c", "test_a_file_past_the_limit_is_not_looked_at"),
+    "FUNCTION_PARAMS": (COMPILER, "test_limits_at_and_past"),
+    "FUNCTION_LOCALS": (COMPILER, "test_limits_at_and_past"),
+    "FUNCTION_STACK": (VERIFY, "test_limits_stand_where_they_say"),
+    "FUNCTION_CAPTURES": (COMMAND, "test_function_captures"),
+    "FUNCTION_CODE_BYTES": ("tests/unit/code/verify_flow_test.c", "test_code_of_exactly_the_limit"),
+    "PROGRAM_NAME_BYTES": (COMPILER, "test_limits_at_and_past"),
+    "RECORD_FIELDS": (COMPILER, "test_limits_at_and_past"),
+    "DEFER_DEPTH": (COMPILER, "test_limits_at_and_past"),
+    "COMPILE_ERRORS": ("tests/unit/compiler/diag_test.c", "test_at_the_limit_all_are_shown_and_past_it_counted"),
+    "CALL_DEPTH": (RUN, "test_call_depth"),
+    "FIBER_STACK_BYTES": (RUN, "test_fiber_stack_bytes"),
+    "VALUE_DEPTH": (RUN, "test_value_depth"),
+    "KEY_NESTING": ("tests/unit/run/visited_test.c", "test_maps_as_keys_of_maps"),
+    "FORMAT_BYTES": ("tests/unit/run/visited_test.c", "test_texts_are_bounded"),
+    "KEY_NESTING": ("tests/unit/run/visited_test.c", "test_maps_as_keys_of_maps"),
+    "WALK_STEPS": ("tests/unit/run/visited_test.c", "test_steps_are_bounded"),
+    "FORMAT_BYTES": ("tests/unit/run/visited_test.c", "test_texts_are_bounded"),
+    "STRING_BYTES": (RUN, "test_string_bytes_and_list_items"),
+    "LIST_ITEMS": (RUN, "test_string_bytes_and_list_items"),
+    "BUDGET_STEPS": (RUN, "test_budget_steps"),
+    "CPU_BURST_MS": (RUN, "test_cpu_burst_ms"),
+    "DEFER_ALLOWANCE_MS": (RUN, "test_defer_allowance_ms"),
+    "VM_MEMORY_BYTES": (RUN, "test_vm_memory_bytes"),
+    "TASKS": (RUN, "test_tasks"),
+    "HANDLES": (RUN, "test_handles"),
+    "ERROR_PLACES": (RUN, "test_error_places"),
+    "LOG_LINE_BYTES": ("tests/unit/base/log_test.c", "test_long_line_is_cut_at_a_letter"),
+    "HTTP_HEAD_BYTES": (HEAD, AT_AND_PAST),
+    "HTTP_TARGET_BYTES": (HEAD, AT_AND_PAST),
+    "HTTP_FIELDS": (HEAD, AT_AND_PAST),
+    "HTTP_METHOD_BYTES": (HEAD, AT_AND_PAST),
+    "HTTP_CHUNK_LINE_BYTES": (BODY, AT_AND_PAST),
+    "HTTP_TRAILER_BYTES": (BODY, AT_AND_PAST),
+    "HTTP_RESPOND_BODY_BYTES": (COMMAND, "test_respond_body_bytes"),
+    "HTTP_VERDICT_FIELDS": (VERDICT, AT_AND_PAST),
+    "HTTP_INTERIM_RESPONSES": (COMMAND, "test_interim_responses"),
+    "HTTP_DRAIN_BYTES": (COMMAND, "test_drain_bytes"),
+    "BUFFER_BYTES": ("tests/unit/net/buffer_test.c", "test_take_and_unref"),
+    "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
+    "WORKERS": (COMMAND, "test_workers"),
+    "GENERATION_FILE_BYTES": (COMMAND, "test_configuration_file_bytes"),
+    "LITERAL_UPSTREAMS": (COMMAND, "test_literal_upstreams"),
+    "NAME_BYTES": ("tests/unit/http/uri_test.c", "test_a_host_name_may_be_as_long_as_the_limit"),
+    "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
+    "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
+    "YAML_NODES": (YAML, "test_nodes_are_bounded"),
+}
+
+# A size of a step or of a cache: nothing is refused, so there is no "past" that could be told from "at". What is named
+# proves that the step or cache works, whatever its size.
+PACE = {
+    "HTTP_WRITE_SLICE_BYTES": "tests/wire/verdicts/large.txt writes a body of many slices",
+    "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
+    "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
+    "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
+    "LISTEN_BACKLOG": "the kernel cuts it at somaxconn and says nothing",
+}
+# A time: a test that waited for it would prove that clocks go on. What is named goes through the same code with a time
+# of its own, or waits for the event.
+TIME = {
+    "HTTP_CONTINUE_WAIT_MS": "tests/wire/expect_continue/we_say_it.txt waits for the event",
+    "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
+    "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
+    "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
+    "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
+    "CONNECT_TIMEOUT_MS": "default of an option that tests/wire/upstream_death/timeouts.txt sets",
+    "OLD_INSTANCE_GRACE_MS": "tests/system/generation_slow_test.py waits for it",
+    "DNS_TTL_FLOOR_MS": "tests/unit/net/dns_test.c waits past it for the next look-up",
+    "DNS_TTL_CEILING_MS": "five minutes",
+    "DNS_RETRY_MS": "expiry as with DNS_TTL_FLOOR_MS, another number",
+    "DNS_TIMEOUT_MS": "c-ares keeps it",
+}
+# Out of reach of a test that should end in seconds and leave the machine usable.
+SIZE = {
+    "HTTP_LINGER_BYTES": "only the connection is cut past it; the peer cannot tell that from HTTP_LINGER_MS",
+    "HTTP_POOL_IDLE": "default of an option; tests/wire/upstream_death/reused_retry.txt uses the pool",
+    "OLD_INSTANCES": "tests/system/generation_slow_test.py has one more; nothing is refused, the oldest is cancelled",
+    "CONNECTIONS": "65536 connections need more descriptors than a test may have; default of an option",
+    "LISTENERS": "http.serve takes fewer addresses, and says how many",
+    "GENERATION_BYTES": "2 GiB: a program and files at their own limits stay below it",
+    "DNS_NAMES": "4096 names with a server that answers them: the oldest goes first, nothing is refused",
+    "DNS_TRIES": "c-ares keeps it",
+}
+
+
+def test_is_there(row, place):
+    path, function = place
+    try:
+        text = read(pathlib.Path(path))
+    except FileNotFoundError:
+        return [f"{row}: {path} is not there"]
+    if not re.search(rf"\b{row}\b|\bLIMIT_{row}\b", text):
+        return [f"{row}: {path} does not speak of it"]
+    if not re.search(rf"START_TEST\({function}\)|^def {function}\(", text, re.M):
+        return [f"{row}: {path} has no {function}"]
+    if path.endswith(".c") and not re.search(rf", {function}[,)]", text):
+        return [f"{row}: {path} does not add {function} to its suite"]
+    return []
+
+
+def files_in_reason(row, reason):
+    return [f"{row}: {path} is not there" for path in re.findall(r"tests/[\w/.]+\.(?:c|txt|py)", reason)
+            if not pathlib.Path(__file__).resolve().parents[2].joinpath(path).exists()]
+
+
+def missing(rows, tables):
+    complaints = []
+    for row in rows:
+        count = sum(row in table for table in tables)
+        if count != 1:
+            complaints.append(f"{row}: {'neither a test nor a reason' if count == 0 else 'listed twice'}")
+    known = set(rows)
+    complaints += [f"{row}: no such row" for table in tables for row in table if row not in known]
+    return complaints
+
+
+def unused(rows, texts):
+    used = set()
+    for path, text in texts.items():
+        if path.endswith("limits.def"):
+            continue
+        used |= set(re.findall(r"\bLIMIT_(\w+)", code_only(text)))
+    return [f"{row}: nothing uses it" for row in rows if row not in used]
+
+
+def main():
+    report = Report()
+    rows = ROW.findall(read(pathlib.Path("vm/base/limits.def")))
+    tables = (TESTED, PACE, TIME, SIZE)
+    report.rule("every row is in one table", missing(rows, tables))
+    for row, place in TESTED.items():
+        report.rule(f"the test of {row}", test_is_there(row, place))
+    for table in tables[1:]:
+        for row, reason in table.items():
+            report.rule(f"the reason of {row}", files_in_reason(row, reason))
+    report.rule("every row is used", unused(rows, product_sources(".c", ".h")))
+    report.must_find("planted: a row without a test", missing(["A", "B"], ({"A": 1}, {})))
+    report.must_find("planted: a row that went", missing(["A"], ({"A": 1, "B": 1},)))
+    report.must_find("planted: a dead row", unused(["A", "B"], {"x.c": "int y = LIMIT_A; /* LIMIT_B */"}))
+    report.must_find("planted: a test that is gone", test_is_there("CALL_DEPTH", (RUN, "test_no_such_thing")))
+    report.end()
+
+
+main()
