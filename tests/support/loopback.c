@@ -31,6 +31,7 @@ struct loopback {
     struct stream_read *read;
     struct stream_write *write;
     bool read_cancelled;
+    struct stream_info info; /* as the test set it; a test may pretend anything */
 };
 
 static struct loopback *loopback_of(struct stream *stream) { return (struct loopback *)stream; }
@@ -156,6 +157,13 @@ static void loopback_write(struct stream *stream, struct stream_write *write)
     end->write = write;
     loopback_wake(end);
 }
+static const struct stream_info *loopback_info(struct stream *stream) { return &loopback_of(stream)->info; }
+static void loopback_set_addresses(struct stream *stream, const struct address *peer,
+                                   const struct address *local)
+{
+    if (peer) loopback_of(stream)->info.peer = *peer;
+    if (local) loopback_of(stream)->info.local = *local;
+}
 static bool loopback_is_quiet(struct stream *stream)
 {
     struct loopback *end = loopback_of(stream);
@@ -192,6 +200,9 @@ static const struct stream_type loopback_type = {
     .read = loopback_read,
     .read_cancel = loopback_read_cancel,
     .write = loopback_write,
+    .ready = stream_ready_at_once,
+    .info = loopback_info,
+    .set_addresses = loopback_set_addresses,
     .is_quiet = loopback_is_quiet,
     .shutdown_write = loopback_shutdown_write,
     .abort_on_close = loopback_abort_on_close,
@@ -203,6 +214,7 @@ static struct loopback *loopback_new(struct loop *loop, size_t read_bytes_max)
     struct loopback *end = mem_alloc_zeroed(sizeof *end);
     if (!end) return NULL;
     end->stream = (struct stream){.type = &loopback_type, .loop = loop};
+    end->info.descriptor = -1;
     end->pump.fire = loopback_on_pump;
     end->read_bytes_max = read_bytes_max ? read_bytes_max : SIZE_MAX;
     builder_init(&end->inbound);
@@ -223,6 +235,11 @@ cy_err loopback_pair(struct loop *loop, size_t read_bytes_max, struct stream **a
     *a_out = &a->stream;
     *b_out = &b->stream;
     return CY_OK;
+}
+
+void loopback_set_info(struct stream *stream, const struct stream_info *info)
+{
+    loopback_of(stream)->info = *info;
 }
 
 #undef LOOPBACK_INBOUND_BYTES

@@ -13,5 +13,7 @@
 /* `read_bytes_max` 0: a whole buffer. Each end is closed on its own. */
 CY_NODISCARD cy_err loopback_pair(struct loop *loop, size_t read_bytes_max, struct stream **a_out,
                                   struct stream **b_out);
+/* What the end says of itself: `info` as a TLS stream might have it. Borrowed views. */
+void loopback_set_info(struct stream *stream, const struct stream_info *info);
 
 #endif

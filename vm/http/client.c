@@ -65,8 +65,8 @@ static void client_close_idle(struct http_client *client)
             next = pool->next;
             pool_ref(pool); /* the last idle connection would take it along */
             while (pool->idle_newest) {
-                struct upstream_connection *connection = pool_take(pool, client, NULL);
-                if (connection) upstream_connection_close(&connection);
+                struct upstream_carrier *carrier = pool_take(pool, client, NULL);
+                if (carrier) carrier->type->close(&carrier);
             }
             pool_unref(&pool);
         }

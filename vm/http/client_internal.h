@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/client_internal.h: upstreams, pools, connections to servers, and how one is made. For vm/http only.
+ * vm/http/client_internal.h: upstreams, pools, what carries a request to a server, and how one is made. For vm/http
+ * only.
  *
  *   upstream ──► pool (host, port) ──► idle connections, last in first out
  *                     ▲ connector: name ─► addresses in turn ─► connection ─► owner ─► pool or close
  *
- * A connection keeps one read outstanding from its first day: it costs no call, tells at once when the server
+ * A request's owner (proxy*.c) knows struct upstream_carrier only: an HTTP/1 connection (pool.c) now, an HTTP/2
+ * stream later. As in carrier.h, what happens for every request is a field, what differs between protocols a call.
+ *
+ * An HTTP/1 connection keeps one read outstanding from its first day: it costs no call, tells at once when the server
  * hangs up an idle connection, and becomes the read of the next response.
  */
 #ifndef CY_HTTP_CLIENT_INTERNAL_H
 #define CY_HTTP_CLIENT_INTERNAL_H
 
 #include "vm/http/client.h"
+#include "vm/http/h1.h"
+#include "vm/http/head_write.h"
 #include "vm/http/relay.h"
 #include "vm/net/dns.h"
 
@@ -50,26 +56,88 @@ struct upstream {
     cy_bytes authority; /* for Host when the client sent none: without the port when it is 80 */
 };
 
-/* What the owner of a connection is told. */
+/* What the owner of a carrier is told. */
 struct upstream_events {
     void (*on_read)(void *owner, struct buffer *owned_buffer, cy_err err); /* NULL and OK: the server's end */
     void (*on_written)(void *owner, cy_err err, size_t sent_bytes);
     void (*on_timeout)(void *owner);
 };
 
+enum upstream_head { UPSTREAM_HEAD_MORE, UPSTREAM_HEAD_INTERIM, UPSTREAM_HEAD_FINAL, UPSTREAM_HEAD_FAULT };
+
+struct upstream_carrier;
+struct upstream_carrier_type {
+    const char *name;
+    bool uses_chunks; /* bodies whose length is not known beforehand */
+    /* A request begins; the fields of its answer go into `fields`, a table of LIMIT_HTTP_FIELDS. */
+    void (*begin)(struct upstream_carrier *carrier, struct http_field *fields);
+    /* The request's head, in this order. put_field NULL: the text form of HTTP/1. The target is base_path and target.
+     * */
+    void (*put_request)(struct upstream_carrier *carrier, struct head_writer *writer, cy_bytes method,
+                        cy_bytes base_path, cy_bytes target, cy_bytes host);
+    void (*put_field)(struct upstream_carrier *carrier, struct head_writer *writer, cy_bytes name,
+                      cy_bytes value);
+    void (*put_end)(struct upstream_carrier *carrier, struct head_writer *writer);
+    /* As exchange_carrier's; on_written tells. Only where `uses_chunks` is false may a last write have no parts. */
+    void (*write)(struct upstream_carrier *carrier, size_t head_bytes, bool last);
+    void (*want_input)(struct upstream_carrier *carrier);
+    /* Takes the answer's head off the input. INTERIM, FINAL: `response_out` is good until the next call, or until the
+     * exchange lets the input's buffer go. FAULT: enum h1_fault in `fault_out`. */
+    enum upstream_head (*read_head)(struct upstream_carrier *carrier, bool request_is_head,
+                                    struct http_response *response_out, uint8_t *fault_out);
+    /* Gives it back, after a complete answer. `clean`: both sides ended as they should, so that it may serve again.
+     * Clears the pointer; the owner is not called any more. */
+    void (*release)(struct upstream_carrier **carrier, bool clean);
+    /* The same in the middle of things. */
+    void (*close)(struct upstream_carrier **carrier);
+};
+
+struct upstream_carrier {
+    const struct upstream_carrier_type *type;
+    const struct http_client_options *options;
+    void *owner; /* NULL: idle */
+    const struct upstream_events *events;
+    struct buffer *input;   /* received, not yet consumed; NULL rather than empty */
+    struct loop_send *send; /* parts of the next write */
+    struct relay_hold hold; /* what they point at */
+    struct timer timer;
+    bool writing;
+    bool used_before;
+};
+
+static inline void upstream_set_timer(struct upstream_carrier *carrier, uint32_t after_ms)
+{
+    loop_timer_set(carrier->options->loop, &carrier->timer, after_ms);
+}
+static inline void upstream_clear_timer(struct upstream_carrier *carrier)
+{
+    loop_timer_clear(carrier->options->loop, &carrier->timer);
+}
+static inline void upstream_put_field(struct upstream_carrier *carrier, struct head_writer *writer,
+                                      cy_bytes name, cy_bytes value)
+{
+    if (CY_LIKELY(!carrier->type->put_field))
+        head_put_field(writer, name, value);
+    else
+        carrier->type->put_field(carrier, writer, name, value);
+}
+static inline void upstream_drop_empty_input(struct upstream_carrier *carrier)
+{
+    if (carrier->input && carrier->input->begin == carrier->input->end) buffer_unref(&carrier->input);
+}
+
+/* The HTTP/1 carrier. */
 struct upstream_connection {
+    struct upstream_carrier carrier;             /* first: a carrier of type HTTP/1 is this one too */
     struct upstream_connection *next, *previous; /* pool's idle list (next is older), or free list */
     struct http_pool *pool;
     struct stream *stream; /* NULL: closed, completions may still come */
-    void *owner;           /* NULL: idle */
-    const struct upstream_events *events;
     struct stream_read read;
     struct stream_write write;
-    struct relay_hold hold; /* what the write points at */
-    struct timer timer;
-    struct buffer *input; /* received, not yet consumed */
-    bool reading, writing;
-    bool used_before;
+    struct h1_head head;
+    bool keep_alive; /* as the server's final answer said */
+    uint32_t keep_alive_s;
+    bool reading;
 };
 
 /* -- pool.c -- */
@@ -78,29 +146,18 @@ CY_NODISCARD cy_err pool_open(struct http_client *client, cy_bytes host, uint16_
 struct http_pool *pool_ref(struct http_pool *pool);
 void pool_unref(struct http_pool **pool);
 /* A quiet idle connection, owned by the caller from here on; NULL when there is none. */
-struct upstream_connection *pool_take(struct http_pool *pool, void *owner,
-                                      const struct upstream_events *events);
-
-/* Takes the stream, also on failure. */
-CY_NODISCARD cy_err upstream_connection_new(struct http_pool *pool, struct stream *owned_stream,
-                                            struct upstream_connection **connection_out);
-/* Starts the read if none is outstanding. */
-void upstream_connection_read(struct upstream_connection *connection);
-/* Sends write.send with what `hold` holds. */
-void upstream_connection_write(struct upstream_connection *connection);
-void upstream_connection_set_timer(struct upstream_connection *connection, uint32_t after_ms);
-/* Gives it back for reuse, for at most `keep_ms`; closes it where the pool is full or something is unread. */
-void upstream_connection_keep(struct upstream_connection **connection, uint32_t keep_ms);
-/* Its memory goes when the last completion has come; the owner is not called any more. */
-void upstream_connection_close(struct upstream_connection **connection);
+struct upstream_carrier *pool_take(struct http_pool *pool, void *owner, const struct upstream_events *events);
+/* A new connection, without an owner yet. Takes the stream, also on failure. */
+CY_NODISCARD cy_err pool_add(struct http_pool *pool, struct stream *owned_stream,
+                             struct upstream_carrier **carrier_out);
 
 /* -- connector.c -- */
 struct http_connector {
     struct http_connector *next;
     struct http_pool *pool;
     void *owner; /* NULL: cancelled */
-    /* Once, from a later turn. `connection` is yours when err is OK. Not called after connector_cancel. */
-    void (*done)(void *owner, struct upstream_connection *connection, cy_err err);
+    /* Once, from a later turn. `carrier` is yours when err is OK. Not called after connector_cancel. */
+    void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err);
     struct timer timer;
     struct loop_connect connect;
     struct dns_query query;
@@ -110,8 +167,7 @@ struct http_connector {
     bool connecting, resolving;
 };
 CY_NODISCARD cy_err connector_start(struct http_pool *pool, void *owner,
-                                    void (*done)(void *owner, struct upstream_connection *connection,
-                                                 cy_err err),
+                                    void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),
                                     struct http_connector **connector_out);
 void connector_cancel(struct http_connector **connector);
 

@@ -34,20 +34,19 @@ static void connector_release(struct http_connector *connector)
     client_release(client);
 }
 
-static void connector_finish(struct http_connector *connector, struct upstream_connection *connection,
-                             cy_err err)
+static void connector_finish(struct http_connector *connector, struct upstream_carrier *carrier, cy_err err)
 {
     void *owner = connector->owner;
-    void (*done)(void *, struct upstream_connection *, cy_err) = connector->done;
+    void (*done)(void *, struct upstream_carrier *, cy_err) = connector->done;
     connector_release(connector);
-    done(owner, connection, err);
+    done(owner, carrier, err);
 }
 
-static cy_err connector_adopt(struct http_connector *connector, struct upstream_connection **connection_out)
+static cy_err connector_adopt(struct http_connector *connector, struct upstream_carrier **carrier_out)
 {
     struct stream *stream;
     CY_TRY(stream_tcp_new(connector_loop(connector), connector->connect.socket, &stream));
-    return upstream_connection_new(connector->pool, stream, connection_out);
+    return pool_add(connector->pool, stream, carrier_out);
 }
 
 static void connector_on_connected(struct loop_op *op)
@@ -66,9 +65,9 @@ static void connector_on_connected(struct loop_op *op)
         connector_try_next(connector);
         return;
     }
-    struct upstream_connection *connection = NULL;
-    cy_err err = connector_adopt(connector, &connection);
-    connector_finish(connector, connection, err);
+    struct upstream_carrier *carrier = NULL;
+    cy_err err = connector_adopt(connector, &carrier);
+    connector_finish(connector, carrier, err);
 }
 
 static uint32_t connector_share_ms(const struct http_connector *connector)
@@ -132,7 +131,7 @@ static cy_err connector_resolve(struct http_connector *connector)
 }
 
 cy_err connector_start(struct http_pool *pool, void *owner,
-                       void (*done)(void *owner, struct upstream_connection *connection, cy_err err),
+                       void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),
                        struct http_connector **connector_out)
 {
     CHECK(owner != NULL);

@@ -2,7 +2,7 @@
  *
  * vm/http/exchange.c: one request and its answer, from the complete head to the next request.
  *
- * In:   a parsed head, then a verdict. Out: calls of the handler, and the work of respond.c and proxy.c.
+ * In:   a judged request, then a verdict. Out: calls of the handler, and the work of respond.c and proxy.c.
  * Invariant: on_request is followed by exactly one answer or fail, or by on_gone; phase THINKING is the time
  *            between.
  */
@@ -13,9 +13,9 @@
 
 /* -- memory ---------------------------------------------------------------------------------------------- */
 
-struct http_exchange *exchange_new(struct http_connection *connection)
+struct http_exchange *exchange_new(struct exchange_carrier *carrier)
 {
-    struct http_server *server = connection->server;
+    struct http_server *server = carrier->server;
     struct http_exchange *exchange = server->free_exchanges;
     if (exchange)
         server->free_exchanges = exchange->next;
@@ -25,23 +25,22 @@ struct http_exchange *exchange_new(struct http_connection *connection)
     /* The tables at the end are filled by whoever counts their rows: clearing 12 KiB per request would cost
      * more than the parser does. */
     memset(exchange, 0, offsetof(struct http_exchange, request));
-    exchange->connection = connection;
+    exchange->carrier = carrier;
     exchange->phase = EXCHANGE_HEAD;
     exchange->request_body.body.fault =
         H1_FAULT_LENGTH; /* no framing yet: nothing behind a refused head can be read */
     exchange->request.field_count = 0;
-    exchange->request.minor_version = 1;
+    exchange->request.protocol = HTTP_1_1;
     exchange->request.method = exchange->request.host = exchange->request.path = CY_BYTES_NONE;
-    exchange->request.keep_alive = exchange->request.is_head = exchange->request.expects_continue = false;
-    h1_parse_begin_request(&exchange->head, exchange->request.fields);
+    exchange->request.is_head = false;
     server->counters.exchanges_open++;
     return exchange;
 }
 
 void exchange_free(struct http_exchange *exchange)
 {
-    struct http_server *server = exchange->connection->server;
-    DCHECK(!exchange->connection->writing && !exchange->proxy.connection && !exchange->proxy.connector);
+    struct http_server *server = exchange->carrier->server;
+    DCHECK(!exchange->carrier->writing && !exchange->proxy.upstream && !exchange->proxy.connector);
     http_verdict_unref(&exchange->verdict);
     buffer_unref(&exchange->head_buffer);
     buffer_unref(&exchange->space_buffer);
@@ -80,101 +79,93 @@ void http_exchange_fail(struct http_exchange *exchange, cy_bytes reason)
 {
     CHECK(exchange->phase == EXCHANGE_THINKING);
     const struct http_request *request = &exchange->request;
-    log_write(server_log(exchange->connection->server), LOG_ERROR,
+    log_write(server_log(exchange->carrier->server), LOG_ERROR,
               "handler failed: %.*s: %.*s %.*s%.*s answered 500", CY_BYTES_ARG(reason),
               CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path));
     exchange_refuse(exchange, 500, NULL, true);
 }
 
-/* -- the head -------------------------------------------------------------------------------------------- */
+/* -- the request ----------------------------------------------------------------------------------------- */
 
-static uint8_t exchange_judge(struct http_exchange *exchange)
+void exchange_begin(struct http_exchange *exchange)
 {
-    size_t space_bytes = h1_space_needed(&exchange->head);
-    uint8_t *space = exchange->space;
-    if (space_bytes > sizeof exchange->space) {
-        exchange->space_buffer = buffer_take_sized(server_buffers(exchange->connection->server), space_bytes);
-        if (!exchange->space_buffer) return H1_FAULT_HEAD_LONG;
-        space = exchange->space_buffer->data;
-    }
-    return h1_judge_request(&exchange->head, space, &exchange->request);
-}
-
-void exchange_on_head(struct http_exchange *exchange)
-{
-    struct http_connection *connection = exchange->connection;
-    struct http_server *server = connection->server;
-    struct http_request *request = &exchange->request;
-    uint8_t fault = exchange_judge(exchange);
-    if (fault) {
-        exchange_refuse(exchange, h1_fault_status(fault), h1_fault_text(fault), false);
-        return;
-    }
-    request->client = connection->peer;
-    request->secure = false;
-    relay_begin(&exchange->request_body, &request->body, request->body.kind == HTTP_BODY_CHUNKED);
-    exchange->continue_waiting = request->expects_continue && !connection->input;
+    struct http_server *server = exchange->carrier->server;
+    relay_begin(&exchange->request_body, &exchange->request.body,
+                false); /* chunks: where it goes decides (proxy_use) */
     exchange->phase = EXCHANGE_THINKING;
     server->counters.requests++;
-    connection_want_read(connection);
+    carrier_want_input(exchange->carrier);
     server->options.on_request(server->options.context, exchange);
 }
 
-/* -- what the connection tells --------------------------------------------------------------------------- */
+/* -- what the carrier tells --------------------------------------------------------------------------- */
 
 /* Reads and drops what has come of the request's body. */
 static enum h1_body_step exchange_skip_body(struct http_exchange *exchange)
 {
-    struct http_connection *connection = exchange->connection;
-    enum h1_body_step step = exchange->request_body.body.ended ? H1_BODY_END : H1_BODY_MORE;
-    if (!connection->input) return step;
-    cy_bytes rest = buffer_view(connection->input), piece;
-    size_t before = rest.count;
-    do {
-        step = h1_body_step(&exchange->request_body.body, &rest, &piece);
-    } while (step == H1_BODY_DATA || step == H1_BODY_TRAILER);
-    exchange->drained_bytes += before - rest.count;
-    connection->input->begin = connection->input->end - (uint32_t)rest.count;
-    connection_drop_empty_input(connection);
+    struct exchange_carrier *carrier = exchange->carrier;
+    struct h1_body *body = &exchange->request_body.body;
+    enum h1_body_step step = body->ended ? H1_BODY_END : H1_BODY_MORE;
+    if (carrier->input) {
+        cy_bytes rest = buffer_view(carrier->input), piece;
+        size_t before = rest.count;
+        do {
+            step = h1_body_step(body, &rest, &piece);
+        } while (step == H1_BODY_DATA || step == H1_BODY_TRAILER);
+        exchange->drained_bytes += before - rest.count;
+        carrier->input->begin = carrier->input->end - (uint32_t)rest.count;
+        carrier_drop_empty_input(carrier);
+    }
+    if (step == H1_BODY_MORE && carrier->input_ended && h1_body_end_of_stream(body)) step = H1_BODY_END;
     return step;
 }
 
 /* The answer is out; the rest of the request's body is in the way of the next request. */
 static void exchange_drain(struct http_exchange *exchange)
 {
-    struct http_connection *connection = exchange->connection;
+    struct exchange_carrier *carrier = exchange->carrier;
     exchange->phase = EXCHANGE_DRAINING;
     enum h1_body_step step = exchange_skip_body(exchange);
     if (step == H1_BODY_END) {
-        connection_next(connection);
+        carrier_end(carrier, CARRIER_END_KEPT);
         return;
     }
-    if (step == H1_BODY_FAULT || exchange->drained_bytes > LIMIT_HTTP_DRAIN_BYTES ||
-        connection->peer_finished) {
-        connection_finish(connection, true);
+    if (step == H1_BODY_FAULT || exchange->drained_bytes > LIMIT_HTTP_DRAIN_BYTES || carrier->input_ended) {
+        carrier_end(carrier, CARRIER_END_LAST_SENDING);
         return;
     }
-    connection_set_timer(connection, CONNECTION_TIMER_BODY, connection->server->options.body_idle_timeout_ms);
-    connection_want_read(connection);
+    carrier_set_timer(carrier, CARRIER_TIMER_BODY, carrier->server->options.body_idle_timeout_ms);
+    carrier_want_input(carrier);
+}
+
+/* The client has finished before the end that its request's framing promises, and somebody still waits for that. */
+static bool exchange_is_cut(const struct http_exchange *exchange)
+{
+    const struct exchange_carrier *carrier = exchange->carrier;
+    const struct h1_body *body = &exchange->request_body.body;
+    if (!carrier->input_ended || carrier->input || body->ended || body->kind == HTTP_BODY_UNTIL_CLOSE)
+        return false;
+    bool is_wanted = exchange->phase == EXCHANGE_THINKING || exchange->proxy.active;
+    return is_wanted && !exchange->proxy.request_stopped;
 }
 
 void exchange_on_input(struct http_exchange *exchange)
 {
-    exchange->continue_waiting = false; /* the client did not wait */
-    if (exchange->phase == EXCHANGE_DRAINING) {
+    if (exchange->carrier->input) exchange->continue_waiting = false; /* the client did not wait */
+    if (exchange->phase == EXCHANGE_DRAINING)
         exchange_drain(exchange);
-    } else if (exchange->phase == EXCHANGE_ANSWERING && exchange->proxy.active) {
+    else if (exchange_is_cut(exchange))
+        exchange_client_gone(exchange, CY_ERR(HTTP_EARLY_END));
+    else if (exchange->phase == EXCHANGE_ANSWERING && exchange->proxy.active)
         proxy_pump_request(exchange);
-    }
     /* Else the bytes wait: for the verdict, or for the end of the answer. */
 }
 
-void exchange_on_written(struct http_exchange *exchange, size_t sent_bytes)
+void exchange_on_written(struct http_exchange *exchange)
 {
     enum exchange_write write = (enum exchange_write)exchange->write;
     exchange->write = EXCHANGE_WRITE_NONE;
-    exchange->connection->timer_kind = CONNECTION_TIMER_NONE;
-    (void)sent_bytes;
+    carrier_clear_timer(exchange->carrier);
     if (exchange->pending_status) {
         uint16_t status = exchange->pending_status;
         exchange->pending_status = 0;
@@ -195,8 +186,8 @@ void exchange_on_written(struct http_exchange *exchange, size_t sent_bytes)
 
 void exchange_client_gone(struct http_exchange *exchange, cy_err err)
 {
-    struct http_connection *connection = exchange->connection;
-    struct http_server *server = connection->server;
+    struct exchange_carrier *carrier = exchange->carrier;
+    struct http_server *server = carrier->server;
     const struct http_request *request = &exchange->request;
     char text[128];
     bool is_ours = cy_is(err, CY_ERR_CANCELLED);
@@ -207,38 +198,31 @@ void exchange_client_gone(struct http_exchange *exchange, cy_err err)
     }
     if (exchange->phase == EXCHANGE_ANSWERING && !is_ours) {
         log_write(server_log(server), LOG_INFO, "client %.*s is gone (%s): %.*s %.*s%.*s ends with 499",
-                  CY_BYTES_ARG(connection_peer_text(connection)),
-                  cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method),
-                  CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path));
+                  CY_BYTES_ARG(carrier_peer_text(carrier)), cy_err_describe(err, false, text, sizeof text),
+                  CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path));
     }
     proxy_cancel(exchange);
-    connection_abort(connection);
+    carrier_end(carrier, CARRIER_END_ABORT);
 }
 
-void exchange_on_timeout(struct http_exchange *exchange, enum connection_timer kind)
+void exchange_on_timeout(struct http_exchange *exchange, unsigned kind)
 {
-    struct http_connection *connection = exchange->connection;
-    switch (kind) {
-    case CONNECTION_TIMER_HEAD:
-        exchange_refuse(exchange, 408, "the head did not come in time", false);
-        return;
-    case CONNECTION_TIMER_CONTINUE:
+    struct exchange_carrier *carrier = exchange->carrier;
+    if (kind == CARRIER_TIMER_CONTINUE) {
         exchange->continue_waiting = false;
-        if (connection->writing) return;
-        if (!respond_interim(exchange, 100, CY_BYTES("Continue"), NULL, 0)) connection_abort(connection);
+        if (carrier->writing) return;
+        if (!respond_interim(exchange, 100, CY_BYTES("Continue"), NULL, 0))
+            carrier_end(carrier, CARRIER_END_ABORT);
         return;
-    case CONNECTION_TIMER_BODY:
-        if (exchange->phase == EXCHANGE_DRAINING) {
-            connection_close(connection);
-            return;
-        }
-        if (exchange->status == 0) {
-            proxy_cancel(exchange);
-            exchange_refuse(exchange, 408, "the body did not come in time", false);
-            return;
-        }
-        break;
-    default: break;
+    }
+    if (kind == CARRIER_TIMER_BODY && exchange->phase == EXCHANGE_DRAINING) {
+        carrier_end(carrier, CARRIER_END_SHORT);
+        return;
+    }
+    if (kind == CARRIER_TIMER_BODY && exchange->status == 0) {
+        proxy_cancel(exchange);
+        exchange_refuse(exchange, 408, "the body did not come in time", false);
+        return;
     }
     exchange_client_gone(exchange, CY_ERR(TIMEOUT));
 }
@@ -247,42 +231,29 @@ void exchange_on_timeout(struct http_exchange *exchange, enum connection_timer k
 
 void exchange_refuse(struct http_exchange *exchange, uint16_t status, const char *text, bool keep)
 {
-    struct http_connection *connection = exchange->connection;
+    struct exchange_carrier *carrier = exchange->carrier;
     DCHECK(exchange->status == 0 && !exchange->proxy.active);
     exchange->phase = EXCHANGE_ANSWERING;
-    connection->timer_kind = CONNECTION_TIMER_NONE;
-    if (!keep) exchange->request.keep_alive = false;
-    if (connection->writing) { /* an interim answer; this one follows it */
+    carrier_clear_timer(carrier);
+    if (!keep) exchange->client_keeps = false;
+    if (carrier->writing) { /* an interim answer; this one follows it */
         exchange->pending_status = status;
         exchange->pending_text = text;
         return;
     }
-    if (!respond_text(exchange, status, text)) connection_abort(connection);
-}
-
-bool respond_may_keep(const struct http_exchange *exchange, bool length_known)
-{
-    const struct http_connection *connection = exchange->connection;
-    if (!exchange->request.keep_alive || connection->server->draining) return false;
-    if (connection->peer_finished && !connection->input) return false;
-    if (exchange->request.minor_version == 0 && !length_known) return false;
-    /* Nobody can know whether a client that waits for 100 will send its body after a final answer. */
-    if (exchange->continue_waiting || exchange->proxy.request_stopped) return false;
-    const struct h1_body *body = &exchange->request_body.body;
-    if (body->fault) return false;
-    return body->kind != HTTP_BODY_LENGTH || body->left_bytes <= LIMIT_HTTP_DRAIN_BYTES;
+    if (!respond_text(exchange, status, text)) carrier_end(carrier, CARRIER_END_ABORT);
 }
 
 void exchange_answered(struct http_exchange *exchange)
 {
-    struct http_connection *connection = exchange->connection;
-    connection->server->counters.responses_by_class[exchange->status / 100 % 6]++;
-    connection->timer_kind = CONNECTION_TIMER_NONE;
+    struct exchange_carrier *carrier = exchange->carrier;
+    carrier->server->counters.responses_by_class[exchange->status / 100 % 6]++;
+    carrier_clear_timer(carrier);
     enum h1_body_step step = exchange_skip_body(exchange);
     if (!exchange->keep_alive)
-        connection_finish(connection, step != H1_BODY_END);
+        carrier_end(carrier, step == H1_BODY_END ? CARRIER_END_LAST : CARRIER_END_LAST_SENDING);
     else if (step == H1_BODY_END)
-        connection_next(connection);
+        carrier_end(carrier, CARRIER_END_KEPT);
     else
         exchange_drain(exchange);
 }

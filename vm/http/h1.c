@@ -49,6 +49,27 @@ static uint8_t h1_read_connection(cy_bytes value, struct h1_facts *facts)
     return H1_FAULT_NONE;
 }
 
+/* True when a Connection field names `name`. */
+static bool h1_connection_lists(const struct http_field *fields, uint32_t count, cy_bytes name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (fields[i].known != HTTP_FIELD_CONNECTION) continue;
+        cy_bytes value = fields[i].value, element;
+        while (value.count && field_next_element(&value, &element))
+            if (cy_bytes_equal_nocase(element, name)) return true;
+    }
+    return false;
+}
+
+void h1_mark_listed(const struct h1_head *head)
+{
+    for (uint32_t i = 0; i < head->field_count; i++) {
+        struct http_field *field = &head->fields[i];
+        if (field->known == HTTP_FIELD_HOST) continue;
+        field->hop = h1_connection_lists(head->fields, head->field_count, field->name);
+    }
+}
+
 static uint8_t h1_read_facts(const struct h1_head *head, struct h1_facts *facts)
 {
     memset(facts, 0, sizeof *facts);
@@ -69,6 +90,7 @@ static uint8_t h1_read_facts(const struct h1_head *head, struct h1_facts *facts)
         }
         if (fault) return fault;
     }
+    if (facts->lists_fields) h1_mark_listed(head);
     return H1_FAULT_NONE;
 }
 
@@ -199,7 +221,8 @@ static uint8_t h1_judge_target(const struct h1_head *head, const struct h1_facts
     return uri_normalise_path(cy_bytes_slice(request->target, 0, path_end), space.path, &request->path);
 }
 
-uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http_request *request)
+uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http_request *request,
+                         struct h1_request *connection_out)
 {
     struct h1_facts facts;
     uint8_t fault = h1_read_facts(head, &facts);
@@ -207,20 +230,19 @@ uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http
     request->method = head->method;
     request->target = head->target;
     request->path = request->query = CY_BYTES_NONE;
-    request->minor_version = head->minor_version;
+    request->protocol = head->minor_version >= 1 ? HTTP_1_1 : HTTP_1_0;
     request->field_count = head->field_count;
     request->is_head = cy_bytes_equal(head->method, CY_BYTES("HEAD"));
-    request->lists_fields = facts.lists_fields;
     fault = h1_judge_framing(&facts, head->minor_version, HTTP_BODY_NONE, &request->body);
     if (!fault) fault = h1_judge_target(head, &facts, space, request);
     if (fault) return fault;
-    request->keep_alive = h1_is_persistent(&facts, head->minor_version);
-    request->expects_continue = false;
+    connection_out->keep_alive = h1_is_persistent(&facts, head->minor_version);
+    connection_out->expects_continue = false;
     if (facts.expect_count) {
         if (!cy_bytes_equal_nocase(facts.expect, CY_BYTES("100-continue")) || facts.expect_count > 1)
             return H1_FAULT_EXPECTATION;
         /* RFC 9110 section 10.1.1: ignored in HTTP/1.0, and without a body there is nothing to wait for. */
-        request->expects_continue = head->minor_version >= 1 && request->body.kind != HTTP_BODY_NONE;
+        connection_out->expects_continue = head->minor_version >= 1 && request->body.kind != HTTP_BODY_NONE;
     }
     return H1_FAULT_NONE;
 }
@@ -256,19 +278,6 @@ uint8_t h1_judge_response(const struct h1_head *head, bool request_is_head, stru
     response_out->keep_alive =
         h1_is_persistent(&facts, head->minor_version) && response_out->body.kind != HTTP_BODY_UNTIL_CLOSE;
     response_out->keep_alive_s = h1_read_keep_alive(facts.keep_alive);
-    response_out->lists_fields = facts.lists_fields;
     response_out->has_date = facts.has_date;
     return H1_FAULT_NONE;
-}
-
-bool h1_connection_lists(const struct http_field *fields, uint32_t count, cy_bytes name)
-{
-    if (field_identify(name) == HTTP_FIELD_HOST) return false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (fields[i].known != HTTP_FIELD_CONNECTION) continue;
-        cy_bytes value = fields[i].value, element;
-        while (value.count && field_next_element(&value, &element))
-            if (cy_bytes_equal_nocase(element, name)) return true;
-    }
-    return false;
 }

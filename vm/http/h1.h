@@ -12,24 +12,31 @@
 
 #include "vm/http/h1_parse.h"
 
-/* Fills everything of `request` but fields (which is the head's table), client and secure. `space` is memory
- * for normal forms that differ from what was received, h1_space_needed(head) bytes; it must live as long as
- * the request. Returns enum h1_fault. */
-uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http_request *request);
+/* Marks the fields that Connection names as going no further (the judges do it themselves; for interim responses,
+ * which nobody judges). Host can not be named away. */
+void h1_mark_listed(const struct h1_head *head);
+
+/* What a request says of its connection. */
+struct h1_request {
+    bool keep_alive; /* the client may send another one on it */
+    bool expects_continue;
+};
+/* Fills everything of `request` but fields (which is the head's table, where those that Connection names are marked),
+ * client and secure. `space` is memory for normal forms that differ from what was received, h1_space_needed(head)
+ * bytes; it must live as long as the request. Returns enum h1_fault. */
+uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http_request *request,
+                         struct h1_request *connection_out);
 size_t h1_space_needed(const struct h1_head *head);
 
 struct h1_response {
     struct http_framing body;
-    bool keep_alive;   /* the connection can carry another request after this body */
-    bool lists_fields; /* Connection names fields that must not be forwarded */
+    bool keep_alive; /* the connection can carry another request after this body */
     bool has_date;
     cy_bytes declared_length; /* digits of Content-Length beside a body that is not sent (HEAD, 304) */
     uint32_t keep_alive_s;    /* Keep-Alive: timeout=N; 0: not said */
 };
-/* Status and the request's method decide first (RFC 9112 section 6.3). Returns enum h1_fault. */
+/* Status and the request's method decide first (RFC 9112 section 6.3). Marks the fields that Connection names.
+ * Returns enum h1_fault. */
 uint8_t h1_judge_response(const struct h1_head *head, bool request_is_head, struct h1_response *response_out);
-
-/* True when a Connection field of the message names `name`. Host can not be named away. */
-bool h1_connection_lists(const struct http_field *fields, uint32_t count, cy_bytes name);
 
 #endif

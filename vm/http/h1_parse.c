@@ -118,6 +118,7 @@ static uint8_t h1_parse_field(cy_bytes line, struct http_field *field_out)
     field_out->value = field_trim(cy_bytes_skip(line, colon + 1));
     if (!field_is_value(field_out->value)) return H1_FAULT_FIELD_VALUE;
     field_out->known = field_identify(field_out->name);
+    field_out->hop = false;
     return H1_FAULT_NONE;
 }
 

@@ -24,15 +24,14 @@ void head_put_slow_failure(struct head_writer *writer)
     writer->end = writer->next;
 }
 
-void head_put_u64(struct head_writer *writer, uint64_t number)
+cy_bytes head_format_u64(uint8_t digits[HEAD_DIGITS_MAX], uint64_t number)
 {
-    uint8_t digits[20];
-    size_t begin = sizeof digits;
+    size_t begin = HEAD_DIGITS_MAX;
     do {
         digits[--begin] = (uint8_t)('0' + number % 10);
         number /= 10;
     } while (number);
-    head_put(writer, cy_bytes_of(digits + begin, sizeof digits - begin));
+    return cy_bytes_of(digits + begin, HEAD_DIGITS_MAX - begin);
 }
 
 struct buffer *head_close(struct head_writer *writer)

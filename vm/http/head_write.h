@@ -38,7 +38,14 @@ static inline void head_put_field(struct head_writer *writer, cy_bytes name, cy_
     head_put(writer, value);
     head_put(writer, CY_BYTES("\r\n"));
 }
-void head_put_u64(struct head_writer *writer, uint64_t number);
+#define HEAD_DIGITS_MAX 20
+/* Its decimal digits, a view into `digits`. */
+cy_bytes head_format_u64(uint8_t digits[HEAD_DIGITS_MAX], uint64_t number);
+static inline void head_put_u64(struct head_writer *writer, uint64_t number)
+{
+    uint8_t digits[HEAD_DIGITS_MAX];
+    head_put(writer, head_format_u64(digits, number));
+}
 /* The finished buffer, owned by the caller; NULL when anything failed. */
 CY_NODISCARD struct buffer *head_close(struct head_writer *writer);
 

@@ -17,7 +17,10 @@ struct http_field {
     cy_bytes name;  /* as received */
     cy_bytes value; /* without white space around it */
     uint8_t known;  /* enum http_field_id of field.def, 0: no row has this name */
+    bool hop;       /* the message's Connection field names it: it goes no further than here */
 };
+
+enum http_protocol { HTTP_1_0, HTTP_1_1, HTTP_2 };
 
 enum http_body_kind { HTTP_BODY_NONE, HTTP_BODY_LENGTH, HTTP_BODY_CHUNKED, HTTP_BODY_UNTIL_CLOSE };
 
@@ -34,17 +37,26 @@ struct http_request {
         host; /* of authority: lower case, without port and without one trailing dot; v6 keeps its brackets */
     uint16_t port; /* of authority, 0 when not written */
     cy_bytes path; /* normalised copy for routing: dot segments removed, unreserved decoded, %XX upper case */
-    cy_bytes query;        /* behind '?', as received; without the '?' */
-    uint8_t minor_version; /* HTTP/1.x */
-    bool keep_alive;       /* what the client asked for */
-    bool expects_continue;
+    cy_bytes query;   /* behind '?', as received; without the '?' */
+    uint8_t protocol; /* enum http_protocol: what the client speaks */
     bool is_head;
-    bool secure;       /* came over TLS */
-    bool lists_fields; /* Connection names fields that must not be forwarded (h1_connection_lists) */
+    bool secure; /* came over TLS */
     struct http_framing body;
     struct address client;
     uint32_t field_count;
     struct http_field fields[LIMIT_HTTP_FIELDS];
+};
+
+/* A server's answer, interim or final. */
+struct http_response {
+    uint16_t status;
+    bool has_date;
+    cy_bytes reason; /* may be empty; HTTP/2 has none */
+    struct http_framing body;
+    cy_bytes declared_length; /* digits of Content-Length beside a body that is not sent (HEAD, 304) */
+    size_t head_bytes;        /* as received: a bound for the head that we write */
+    uint32_t field_count;
+    const struct http_field *fields;
 };
 
 /* First field of that name (any case), NULL when absent. */

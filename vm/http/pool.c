@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/pool.c: connections to servers, and the idle ones of each (host, port).
+ * vm/http/pool.c: HTTP/1 connections to servers, and the idle ones of each (host, port).
  *
  * In:   streams from the connector. Out: connections that were quiet a moment ago.
  * Reuse is last in first out: the newest idle connection is the one the server has least reason to have
@@ -127,81 +127,105 @@ static void pool_unlink(struct http_pool *pool, struct upstream_connection *conn
     pool->idle_count--;
 }
 
-struct upstream_connection *pool_take(struct http_pool *pool, void *owner,
-                                      const struct upstream_events *events)
-{
-    CHECK(owner != NULL);
-    while (pool->idle_newest) {
-        struct upstream_connection *connection = pool->idle_newest;
-        pool_unlink(pool, connection);
-        connection->owner = owner;
-        connection->events = events;
-        connection->used_before = true;
-        if (stream_is_quiet(connection->stream)) return connection;
-        upstream_connection_close(&connection);
-    }
-    return NULL;
-}
-
 /* -- connections ----------------------------------------------------------------------------------------- */
+
+static struct upstream_connection *pool_connection(struct upstream_carrier *carrier)
+{
+    return (struct upstream_connection *)carrier;
+}
 
 /* The last completion of a closed connection has come. */
 static void pool_recycle(struct upstream_connection *connection)
 {
-    if (connection->stream || connection->reading || connection->writing) return;
+    if (connection->stream || connection->reading || connection->carrier.writing) return;
     struct http_client *client = connection->pool->client;
-    DCHECK(!connection->input);
+    DCHECK(!connection->carrier.input);
     pool_unref(&connection->pool);
     connection->next = client->free_connections;
     client->free_connections = connection;
     client_release(client);
 }
 
+static void pool_close(struct upstream_carrier **carrier_pointer)
+{
+    struct upstream_carrier *carrier = *carrier_pointer;
+    struct upstream_connection *connection = pool_connection(carrier);
+    *carrier_pointer = NULL;
+    carrier->owner = NULL;
+    upstream_clear_timer(carrier);
+    stream_close(&connection->stream);
+    buffer_unref(&carrier->input);
+    pool_recycle(connection);
+}
+
+static void pool_close_idle(struct upstream_connection *connection)
+{
+    struct upstream_carrier *carrier = &connection->carrier;
+    pool_unlink(connection->pool, connection);
+    pool_close(&carrier);
+}
+
+struct upstream_carrier *pool_take(struct http_pool *pool, void *owner, const struct upstream_events *events)
+{
+    CHECK(owner != NULL);
+    while (pool->idle_newest) {
+        struct upstream_connection *connection = pool->idle_newest;
+        struct upstream_carrier *carrier = &connection->carrier;
+        pool_unlink(pool, connection);
+        carrier->owner = owner;
+        carrier->events = events;
+        carrier->used_before = true;
+        if (stream_is_quiet(connection->stream)) return carrier;
+        pool_close(&carrier);
+    }
+    return NULL;
+}
+
 static void pool_on_read(struct stream_read *read)
 {
     struct upstream_connection *connection = CY_CONTAINER_OF(read, struct upstream_connection, read);
+    struct upstream_carrier *carrier = &connection->carrier;
     connection->reading = false;
     if (!connection->stream) {
         buffer_unref(&read->buffer);
         pool_recycle(connection);
         return;
     }
-    if (connection->owner) {
-        connection->events->on_read(connection->owner, read->buffer, read->err);
+    if (carrier->owner) {
+        carrier->events->on_read(carrier->owner, read->buffer, read->err);
         return;
     }
     /* An idle connection: the server hung up, or said something that nobody asked for. */
     buffer_unref(&read->buffer);
-    pool_unlink(connection->pool, connection);
-    upstream_connection_close(&connection);
+    pool_close_idle(connection);
 }
 
 static void pool_on_written(struct stream_write *write)
 {
     struct upstream_connection *connection = CY_CONTAINER_OF(write, struct upstream_connection, write);
-    connection->writing = false;
-    relay_hold_release(&connection->hold);
+    struct upstream_carrier *carrier = &connection->carrier;
+    carrier->writing = false;
+    relay_hold_release(&carrier->hold);
     if (!connection->stream) {
         pool_recycle(connection);
         return;
     }
-    CHECK(connection->owner != NULL); /* nothing is kept with a write outstanding */
-    connection->events->on_written(connection->owner, write->err, write->send.sent_bytes);
+    CHECK(carrier->owner != NULL); /* nothing is kept with a write outstanding */
+    carrier->events->on_written(carrier->owner, write->err, write->send.sent_bytes);
 }
 
 static void pool_on_timer(struct timer *timer)
 {
-    struct upstream_connection *connection = CY_CONTAINER_OF(timer, struct upstream_connection, timer);
-    if (connection->owner) {
-        connection->events->on_timeout(connection->owner);
-        return;
-    }
-    pool_unlink(connection->pool, connection);
-    upstream_connection_close(&connection);
+    struct upstream_carrier *carrier = CY_CONTAINER_OF(timer, struct upstream_carrier, timer);
+    if (carrier->owner)
+        carrier->events->on_timeout(carrier->owner);
+    else
+        pool_close_idle(pool_connection(carrier));
 }
 
-cy_err upstream_connection_new(struct http_pool *pool, struct stream *owned_stream,
-                               struct upstream_connection **connection_out)
+static const struct upstream_carrier_type pool_carrier_type;
+
+cy_err pool_add(struct http_pool *pool, struct stream *owned_stream, struct upstream_carrier **carrier_out)
 {
     struct http_client *client = pool->client;
     struct upstream_connection *connection = client->free_connections;
@@ -216,64 +240,133 @@ cy_err upstream_connection_new(struct http_pool *pool, struct stream *owned_stre
     }
     memset(connection, 0, sizeof *connection);
     client->live_count++;
+    connection->carrier.type = &pool_carrier_type;
+    connection->carrier.options = &client->options;
+    connection->carrier.send = &connection->write.send;
+    connection->carrier.timer.fire = pool_on_timer;
     connection->pool = pool_ref(pool);
     connection->stream = owned_stream;
     connection->read.done = pool_on_read;
     connection->write.done = pool_on_written;
-    connection->timer.fire = pool_on_timer;
-    *connection_out = connection;
+    *carrier_out = &connection->carrier;
     return CY_OK;
 }
 
-void upstream_connection_read(struct upstream_connection *connection)
+/* -- what a request's owner may ask of its carrier ------------------------------------------------------- */
+
+static void pool_begin(struct upstream_carrier *carrier, struct http_field *fields)
 {
+    h1_parse_begin_response(&pool_connection(carrier)->head, fields);
+}
+
+static void pool_put_request(struct upstream_carrier *carrier, struct head_writer *writer, cy_bytes method,
+                             cy_bytes base_path, cy_bytes target, cy_bytes host)
+{
+    (void)carrier;
+    head_put(writer, method);
+    head_put(writer, CY_BYTES(" "));
+    if (base_path.count) head_put(writer, base_path);
+    head_put(writer, target);
+    head_put(writer, CY_BYTES(" HTTP/1.1\r\nHost: "));
+    head_put(writer, host);
+    head_put(writer, CY_BYTES("\r\n"));
+}
+
+static void pool_put_end(struct upstream_carrier *carrier, struct head_writer *writer)
+{
+    (void)carrier;
+    head_put(writer, CY_BYTES("\r\n"));
+}
+
+static void pool_write(struct upstream_carrier *carrier, size_t head_bytes, bool last)
+{
+    struct upstream_connection *connection = pool_connection(carrier);
+    (void)head_bytes;
+    (void)last;
+    CHECK(!carrier->writing);
+    DCHECK(carrier->send->part_count > 0);
+    carrier->writing = true;
+    stream_write_start(connection->stream, &connection->write);
+}
+
+static void pool_want_input(struct upstream_carrier *carrier)
+{
+    struct upstream_connection *connection = pool_connection(carrier);
     if (connection->reading) return;
     connection->reading = true;
     stream_read_start(connection->stream, &connection->read);
 }
 
-void upstream_connection_write(struct upstream_connection *connection)
+static enum upstream_head pool_read_head(struct upstream_carrier *carrier, bool request_is_head,
+                                         struct http_response *response_out, uint8_t *fault_out)
 {
-    CHECK(!connection->writing);
-    DCHECK(connection->write.send.part_count > 0);
-    connection->writing = true;
-    stream_write_start(connection->stream, &connection->write);
+    struct upstream_connection *connection = pool_connection(carrier);
+    struct h1_head *head = &connection->head;
+    switch (h1_parse_head(head, buffer_view(carrier->input))) {
+    case H1_PARSE_MORE: return UPSTREAM_HEAD_MORE;
+    case H1_PARSE_FAULT: *fault_out = head->fault; return UPSTREAM_HEAD_FAULT;
+    case H1_PARSE_DONE: break;
+    }
+    carrier->input->begin += (uint32_t)head->used_bytes;
+    response_out->status = head->status;
+    response_out->reason = head->reason;
+    response_out->head_bytes = head->used_bytes;
+    response_out->field_count = head->field_count;
+    response_out->fields = head->fields;
+    if (head->status < 200) {
+        h1_mark_listed(head);
+        h1_parse_begin_response(head, head->fields);
+        return UPSTREAM_HEAD_INTERIM;
+    }
+    struct h1_response judged;
+    *fault_out = h1_judge_response(head, request_is_head, &judged);
+    if (*fault_out) return UPSTREAM_HEAD_FAULT;
+    response_out->body = judged.body;
+    response_out->has_date = judged.has_date;
+    response_out->declared_length = judged.declared_length;
+    connection->keep_alive = judged.keep_alive;
+    connection->keep_alive_s = judged.keep_alive_s;
+    return UPSTREAM_HEAD_FINAL;
 }
 
-void upstream_connection_set_timer(struct upstream_connection *connection, uint32_t after_ms)
+static uint32_t pool_keep_ms(const struct upstream_connection *connection)
 {
-    loop_timer_set(connection->stream->loop, &connection->timer, after_ms);
+    uint32_t keep_ms = connection->carrier.options->keep_alive_ms;
+    uint64_t promised_ms = connection->keep_alive_s * UINT64_C(1000);
+    /* A second less than the server says: a request must not meet its hang-up. */
+    if (promised_ms && promised_ms < keep_ms + UINT64_C(1000))
+        keep_ms = promised_ms > 1000 ? (uint32_t)(promised_ms - 1000) : 0;
+    return keep_ms;
 }
 
-void upstream_connection_keep(struct upstream_connection **connection_pointer, uint32_t keep_ms)
+static void pool_release(struct upstream_carrier **carrier_pointer, bool clean)
 {
-    struct upstream_connection *connection = *connection_pointer;
+    struct upstream_carrier *carrier = *carrier_pointer;
+    struct upstream_connection *connection = pool_connection(carrier);
     struct http_pool *pool = connection->pool;
-    uint32_t idle_max = pool->client->options.pool_idle_max;
-    if (keep_ms == 0 || pool->client->freed || connection->writing || connection->input) {
-        upstream_connection_close(connection_pointer);
+    uint32_t keep_ms = clean && connection->keep_alive ? pool_keep_ms(connection) : 0;
+    if (keep_ms == 0 || pool->client->freed || carrier->writing || carrier->input) {
+        pool_close(carrier_pointer);
         return;
     }
-    *connection_pointer = NULL;
-    connection->owner = NULL;
-    connection->events = NULL;
+    *carrier_pointer = NULL;
+    carrier->owner = NULL;
+    carrier->events = NULL;
     pool_link(pool, connection);
-    upstream_connection_set_timer(connection, keep_ms);
-    upstream_connection_read(connection);
-    if (pool->idle_count > idle_max) {
-        struct upstream_connection *oldest = pool->idle_oldest;
-        pool_unlink(pool, oldest);
-        upstream_connection_close(&oldest);
-    }
+    upstream_set_timer(carrier, keep_ms);
+    pool_want_input(carrier);
+    if (pool->idle_count > carrier->options->pool_idle_max) pool_close_idle(pool->idle_oldest);
 }
 
-void upstream_connection_close(struct upstream_connection **connection_pointer)
-{
-    struct upstream_connection *connection = *connection_pointer;
-    *connection_pointer = NULL;
-    connection->owner = NULL;
-    loop_timer_clear(connection->stream->loop, &connection->timer);
-    stream_close(&connection->stream);
-    buffer_unref(&connection->input);
-    pool_recycle(connection);
-}
+static const struct upstream_carrier_type pool_carrier_type = {
+    .name = "http/1",
+    .uses_chunks = true,
+    .begin = pool_begin,
+    .put_request = pool_put_request,
+    .put_end = pool_put_end,
+    .write = pool_write,
+    .want_input = pool_want_input,
+    .read_head = pool_read_head,
+    .release = pool_release,
+    .close = pool_close,
+};

@@ -35,12 +35,10 @@ static bool proxy_head_passes(const struct http_exchange *exchange, const struct
     const struct http_request *request = &exchange->request;
     const struct http_verdict *verdict = exchange->verdict;
     unsigned flags = field_flags(field->known);
-    if (flags & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING)) return false;
+    if (field->hop || (flags & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING))) return false;
     if (field->known == HTTP_FIELD_HOST || field->known == HTTP_FIELD_EXPECT) return false;
     if (field->known == HTTP_FIELD_TRAILER && request->body.kind != HTTP_BODY_CHUNKED) return false;
     if (field_is_forwarding(field->name, field->known)) return false;
-    if (request->lists_fields && h1_connection_lists(request->fields, request->field_count, field->name))
-        return false;
     if (verdict->field_count + verdict->remove_count > 0 && proxy_head_is_replaced(verdict, field->name))
         return false;
     return true;
@@ -53,23 +51,12 @@ static cy_bytes proxy_head_host(const struct http_exchange *exchange)
     return exchange->verdict->upstream->authority;
 }
 
-static void proxy_head_put_ours(struct head_writer *writer, uint8_t id, cy_bytes value,
-                                const struct http_verdict *verdict)
+static void proxy_head_put_ours(struct upstream_carrier *upstream, struct head_writer *writer, uint8_t id,
+                                cy_bytes value, const struct http_verdict *verdict)
 {
     if (value.count == 0) return;
     if (verdict->field_count > 0 && proxy_head_is_set(verdict, field_name(id))) return;
-    head_put_field(writer, field_name(id), value);
-}
-
-static void proxy_head_put_framing(struct head_writer *writer, const struct http_framing *body, bool chunked)
-{
-    if (chunked) {
-        head_put(writer, CY_BYTES("Transfer-Encoding: chunked\r\n"));
-        return;
-    }
-    head_put(writer, CY_BYTES("Content-Length: "));
-    head_put_u64(writer, body->length);
-    head_put(writer, CY_BYTES("\r\n"));
+    upstream_put_field(upstream, writer, field_name(id), value);
 }
 
 static bool proxy_head_has_length(const struct http_request *request)
@@ -79,70 +66,85 @@ static bool proxy_head_has_length(const struct http_request *request)
     return false;
 }
 
+/* How the body's end will be known; a body that goes without chunks and length ends as its carrier ends bodies. */
+static void proxy_head_put_request_framing(struct http_exchange *exchange, struct head_writer *writer)
+{
+    struct upstream_carrier *carrier = exchange->proxy.upstream;
+    const struct http_request *request = &exchange->request;
+    uint8_t digits[HEAD_DIGITS_MAX];
+    if (exchange->request_body.chunked_out)
+        head_put(writer, CY_BYTES("Transfer-Encoding: chunked\r\n"));
+    else if (request->body.kind == HTTP_BODY_LENGTH ||
+             (request->body.kind == HTTP_BODY_NONE && proxy_head_has_length(request)))
+        upstream_put_field(carrier, writer, CY_BYTES("Content-Length"),
+                           head_format_u64(digits, request->body.length));
+}
+
 struct buffer *proxy_write_request_head(struct http_exchange *exchange)
 {
-    struct http_connection *connection = exchange->connection;
+    struct upstream_carrier *carrier = exchange->proxy.upstream;
     const struct http_request *request = &exchange->request;
     const struct http_verdict *verdict = exchange->verdict;
     const struct upstream *upstream = verdict->upstream;
     struct head_writer writer;
-    size_t bytes_max = PROXY_HEAD_FIXED_BYTES + exchange->head.used_bytes + 2 * request->authority.count +
+    size_t bytes_max = PROXY_HEAD_FIXED_BYTES + exchange->head_bytes + 2 * request->authority.count +
                        upstream->base_path.count + upstream->authority.count + verdict->host.count;
     for (uint32_t i = 0; i < verdict->field_count; i++)
-        bytes_max += verdict->fields[i].name.count + verdict->fields[i].value.count + 4;
-    /* "Name:value" grows by the space behind the colon. */
-    bytes_max += request->field_count;
-    head_open(&writer, server_buffers(connection->server), bytes_max);
-    head_put(&writer, request->method);
-    head_put(&writer, CY_BYTES(" "));
-    if (request->target.data[0] == '/') head_put(&writer, upstream->base_path);
-    head_put(&writer, request->target);
-    head_put(&writer, CY_BYTES(" HTTP/1.1\r\n"));
-    head_put_field(&writer, CY_BYTES("Host"), proxy_head_host(exchange));
+        bytes_max += verdict->fields[i].name.count + verdict->fields[i].value.count;
+    bytes_max += (request->field_count + verdict->field_count) * CARRIER_FIELD_EXTRA_BYTES;
+    head_open(&writer, server_buffers(exchange->carrier->server), bytes_max);
+    cy_bytes base_path = request->target.data[0] == '/' ? upstream->base_path : CY_BYTES_NONE;
+    carrier->type->put_request(carrier, &writer, request->method, base_path, request->target,
+                               proxy_head_host(exchange));
     for (uint32_t i = 0; i < request->field_count; i++)
         if (proxy_head_passes(exchange, &request->fields[i]))
-            head_put_field(&writer, request->fields[i].name, request->fields[i].value);
-    if (request->body.kind != HTTP_BODY_NONE || proxy_head_has_length(request))
-        proxy_head_put_framing(&writer, &request->body, request->body.kind == HTTP_BODY_CHUNKED);
-    if (exchange->continue_waiting) head_put(&writer, CY_BYTES("Expect: 100-continue\r\n"));
-    proxy_head_put_ours(&writer, HTTP_FIELD_X_FORWARDED_FOR, connection_peer_text(connection), verdict);
-    proxy_head_put_ours(&writer, HTTP_FIELD_X_FORWARDED_PROTO,
+            upstream_put_field(carrier, &writer, request->fields[i].name, request->fields[i].value);
+    proxy_head_put_request_framing(exchange, &writer);
+    if (exchange->continue_waiting)
+        upstream_put_field(carrier, &writer, CY_BYTES("Expect"), CY_BYTES("100-continue"));
+    proxy_head_put_ours(carrier, &writer, HTTP_FIELD_X_FORWARDED_FOR, carrier_peer_text(exchange->carrier),
+                        verdict);
+    proxy_head_put_ours(carrier, &writer, HTTP_FIELD_X_FORWARDED_PROTO,
                         request->secure ? CY_BYTES("https") : CY_BYTES("http"), verdict);
-    proxy_head_put_ours(&writer, HTTP_FIELD_X_FORWARDED_HOST, request->authority, verdict);
+    proxy_head_put_ours(carrier, &writer, HTTP_FIELD_X_FORWARDED_HOST, request->authority, verdict);
     for (uint32_t i = 0; i < verdict->field_count; i++)
-        head_put_field(&writer, verdict->fields[i].name, verdict->fields[i].value);
-    head_put(&writer, CY_BYTES("\r\n"));
+        upstream_put_field(carrier, &writer, verdict->fields[i].name, verdict->fields[i].value);
+    carrier->type->put_end(carrier, &writer);
     return head_close(&writer);
+}
+
+static void proxy_head_put_response_framing(struct http_exchange *exchange, struct head_writer *writer)
+{
+    struct exchange_carrier *carrier = exchange->carrier;
+    const struct http_response *answer = &exchange->proxy.answer;
+    bool may_have_body = !exchange->request.is_head && answer->status != 204 && answer->status != 304;
+    if (answer->declared_length.count)
+        carrier_put_field(carrier, writer, CY_BYTES("Content-Length"), answer->declared_length);
+    else if (exchange->proxy.response.chunked_out)
+        head_put(writer, CY_BYTES("Transfer-Encoding: chunked\r\n"));
+    else if (answer->body.kind == HTTP_BODY_LENGTH || (answer->body.kind == HTTP_BODY_NONE && may_have_body))
+        carrier_put_length(carrier, writer, answer->body.length);
 }
 
 struct buffer *proxy_write_response_head(struct http_exchange *exchange)
 {
-    struct http_server *server = exchange->connection->server;
-    struct http_proxy *proxy = &exchange->proxy;
-    const struct h1_head *head = &proxy->head;
-    const struct h1_response *answer = &proxy->answer;
-    bool chunked = proxy->response.chunked_out;
+    struct exchange_carrier *carrier = exchange->carrier;
+    struct http_server *server = carrier->server;
+    const struct http_response *answer = &exchange->proxy.answer;
     struct head_writer writer;
-    head_open(&writer, server_buffers(server), PROXY_HEAD_FIXED_BYTES + head->used_bytes + head->field_count);
-    respond_put_status(&writer, head->status, head->reason);
-    if (!answer->has_date) head_put_field(&writer, CY_BYTES("Date"), server_date(server));
-    for (uint32_t i = 0; i < head->field_count; i++) {
-        const struct http_field *field = &head->fields[i];
-        if (field_flags(field->known) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING)) continue;
-        if (field->known == HTTP_FIELD_TRAILER && !chunked) continue;
-        if (answer->lists_fields && h1_connection_lists(head->fields, head->field_count, field->name))
+    head_open(&writer, server_buffers(server),
+              PROXY_HEAD_FIXED_BYTES + answer->head_bytes + answer->field_count * CARRIER_FIELD_EXTRA_BYTES);
+    carrier->type->put_status(carrier, &writer, answer->status, answer->reason);
+    if (!answer->has_date) carrier_put_field(carrier, &writer, CY_BYTES("Date"), server_date(server));
+    for (uint32_t i = 0; i < answer->field_count; i++) {
+        const struct http_field *field = &answer->fields[i];
+        if (field->hop || (field_flags(field->known) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING)))
             continue;
-        head_put_field(&writer, field->name, field->value);
+        if (field->known == HTTP_FIELD_TRAILER && !exchange->proxy.response.chunked_out) continue;
+        carrier_put_field(carrier, &writer, field->name, field->value);
     }
-    bool may_have_body = !exchange->request.is_head && head->status != 204 && head->status != 304;
-    bool has_length =
-        answer->body.kind == HTTP_BODY_LENGTH || (answer->body.kind == HTTP_BODY_NONE && may_have_body);
-    if (answer->declared_length.count)
-        head_put_field(&writer, CY_BYTES("Content-Length"), answer->declared_length);
-    else if (chunked || has_length)
-        proxy_head_put_framing(&writer, &answer->body, chunked);
-    respond_put_connection(&writer, exchange);
-    head_put(&writer, CY_BYTES("\r\n"));
+    proxy_head_put_response_framing(exchange, &writer);
+    carrier->type->put_end(carrier, &writer, false);
     return head_close(&writer);
 }
 

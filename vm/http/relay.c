@@ -47,10 +47,10 @@ static void relay_add_part(struct loop_send *send, cy_bytes part)
     send->parts[send->part_count++] = part;
 }
 
-/* Pieces lie in one buffer, each behind the one before, so a small one can slide down to it. */
-static void relay_add_piece(struct loop_send *send, uint32_t first_piece, cy_bytes piece)
+/* Pieces lie in one buffer, each behind the one before, so a small one can slide down to it if the buffer is ours. */
+static void relay_add_piece(struct loop_send *send, uint32_t first_piece, cy_bytes piece, bool may_move)
 {
-    if (send->part_count > first_piece && piece.count <= RELAY_SMALL_PIECE_BYTES) {
+    if (may_move && send->part_count > first_piece && piece.count <= RELAY_SMALL_PIECE_BYTES) {
         cy_bytes *before = &send->parts[send->part_count - 1];
         memmove((uint8_t *)(uintptr_t)before->data + before->count, piece.data, piece.count);
         before->count += piece.count;
@@ -137,7 +137,7 @@ enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct l
             relay_keep_trailer(relay, input->pool, piece);
             continue;
         }
-        relay_add_piece(send, first_piece, piece);
+        relay_add_piece(send, first_piece, piece, !buffer_is_foreign(input));
         data_bytes += piece.count;
         full = send->part_count + RELAY_TAIL_PARTS >= LOOP_SEND_PARTS_MAX;
     }

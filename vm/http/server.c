@@ -91,7 +91,8 @@ static void server_on_accept(struct loop_op *op)
     struct stream *stream;
     if (cy_failed(loop_socket_open(server->options.loop, accept->descriptor, &socket))) return;
     if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
-    connection_start(server, stream, &accept->peer);
+    stream_set_addresses(stream, &accept->peer, NULL);
+    connection_start(server, stream);
 }
 
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)
@@ -118,10 +119,10 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     return CY_OK;
 }
 
-cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream, const struct address *peer)
+cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream)
 {
     uint32_t before = server->counters.connections_open;
-    connection_start(server, owned_stream, peer);
+    connection_start(server, owned_stream);
     return server->counters.connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
 }
 
@@ -175,8 +176,8 @@ void http_server_free(struct http_server **server_pointer)
     for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
         if (!connection->stream) continue;
-        if (connection->exchange && connection->exchange->phase != EXCHANGE_HEAD)
-            exchange_client_gone(connection->exchange, CY_ERR(CANCELLED));
+        if (connection->carrier.exchange && connection->carrier.exchange->phase != EXCHANGE_HEAD)
+            exchange_client_gone(connection->carrier.exchange, CY_ERR(CANCELLED));
         else
             connection_close(connection);
     }
@@ -206,7 +207,7 @@ void http_server_drain(struct http_server *server, void (*drained)(void *context
     server_close_listeners(server);
     for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
-        if (connection->stream && !connection->exchange && !connection->lingering)
+        if (connection->stream && !connection->carrier.exchange && !connection->lingering)
             connection_close(connection);
     }
     server_check_drained(server);

@@ -43,9 +43,9 @@ CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
                                     struct http_server **server_out);
 /* Accepts on a listening descriptor. */
 CY_NODISCARD cy_err http_server_listen(struct http_server *server, int owned_descriptor);
-/* One connection from elsewhere: tests run a whole request over a loopback stream. */
-CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream,
-                                      const struct address *peer);
+/* One connection from elsewhere: tests run a whole request over a loopback stream. Who the client is, and whether it
+ * is secure, its stream_info says. */
+CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream);
 /* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection:
  * close), then calls `drained` from the loop. */
 void http_server_drain(struct http_server *server, void (*drained)(void *context));

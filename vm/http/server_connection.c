@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/server_connection.c: one client's connection: its bytes, its timer, its end.
+ * vm/http/server_connection.c: one client's HTTP/1 connection: its bytes, its timer, its end. The carrier of its
+ * exchanges (carrier.h), one after the other.
  *
- * In:   a stream. Out: exchanges, one after the other; states are drawn in server_internal.h.
- * Invariant: after connection_close `stream` is NULL, and the struct lives until its read and write have
+ * In:   a stream. Out: exchanges; states are drawn in server_internal.h.
+ *
+ *   stream ─ready─► what was agreed on (ALPN) ─http/1.1 or nothing─► HTTP/1
+ *                                             └─anything else─► closed
+ *
+ * Invariant: after connection_close `stream` is NULL, and the struct lives until its ready, read and write have
  *            completed.
- * Not here:  what a request means (exchange.c).
+ * Not here:  what becomes of a request (exchange.c).
  */
 #include "vm/http/server_internal.h"
 
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
+
+static struct http_connection *connection_of(struct exchange_carrier *carrier)
+{
+    return (struct http_connection *)carrier;
+}
 
 /* -- memory ---------------------------------------------------------------------------------------------- */
 
@@ -32,9 +42,10 @@ static void connection_unlink(struct http_server *server, struct http_connection
 
 static void connection_recycle(struct http_connection *connection)
 {
-    if (connection->stream || connection->reading || connection->writing) return;
-    struct http_server *server = connection->server;
-    if (connection->exchange) exchange_free(connection->exchange);
+    if (connection->stream || connection->preparing || connection->reading || connection->carrier.writing)
+        return;
+    struct http_server *server = connection->carrier.server;
+    if (connection->carrier.exchange) exchange_free(connection->carrier.exchange);
     connection_unlink(server, connection);
     connection->next = server->free_connections;
     server->free_connections = connection;
@@ -46,9 +57,9 @@ static void connection_recycle(struct http_connection *connection)
 void connection_close(struct http_connection *connection)
 {
     CHECK(connection->stream);
-    struct http_server *server = connection->server;
-    loop_timer_clear(server->options.loop, &connection->timer);
-    buffer_unref(&connection->input);
+    struct http_server *server = connection->carrier.server;
+    loop_timer_clear(server->options.loop, &connection->carrier.timer);
+    buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
     CHECK(server->counters.connections_open > 0);
     server->counters.connections_open--;
@@ -56,89 +67,107 @@ void connection_close(struct http_connection *connection)
     server_check_drained(server);
 }
 
-void connection_abort(struct http_connection *connection)
-{
-    stream_abort_on_close(connection->stream);
-    connection_close(connection);
-}
+static void connection_read(struct http_connection *connection);
 
 /* Closing with bytes unread makes the system send RST, which can destroy an answer on its way (RFC 9112
  * section 9.6). So we finish sending, then read on for a bounded time. */
-void connection_finish(struct http_connection *connection, bool client_is_sending)
+static void connection_finish(struct http_connection *connection, bool client_is_sending)
 {
-    if (connection->exchange) {
-        exchange_free(connection->exchange);
-        connection->exchange = NULL;
+    if (connection->carrier.exchange) {
+        exchange_free(connection->carrier.exchange);
+        connection->carrier.exchange = NULL;
     }
-    if (connection->peer_finished || (!client_is_sending && !connection->input)) {
+    if (connection->carrier.input_ended || (!client_is_sending && !connection->carrier.input)) {
         connection_close(connection);
         return;
     }
-    buffer_unref(&connection->input);
+    buffer_unref(&connection->carrier.input);
     connection->lingering = true;
     stream_shutdown_write(connection->stream);
-    connection_set_timer(connection, CONNECTION_TIMER_LINGER, LIMIT_HTTP_LINGER_MS);
-    connection_want_read(connection);
+    carrier_set_timer(&connection->carrier, CONNECTION_TIMER_LINGER, LIMIT_HTTP_LINGER_MS);
+    connection_read(connection);
 }
 
 /* -- reading --------------------------------------------------------------------------------------------- */
 
 static void connection_read(struct http_connection *connection)
 {
-    if (connection->reading || connection->peer_finished) return;
+    if (connection->reading || connection->carrier.input_ended) return;
     connection->reading = true;
     stream_read_start(connection->stream, &connection->read);
 }
 
-void connection_want_read(struct http_connection *connection)
+static uint8_t connection_judge(struct http_connection *connection, struct h1_request *wishes_out)
 {
-    if (!connection->input) connection_read(connection);
+    struct http_exchange *exchange = connection->carrier.exchange;
+    size_t space_bytes = h1_space_needed(&exchange->h1_head);
+    uint8_t *space = exchange->space;
+    if (space_bytes > sizeof exchange->space) {
+        exchange->space_buffer = buffer_take_sized(server_buffers(connection->carrier.server), space_bytes);
+        if (!exchange->space_buffer) return H1_FAULT_HEAD_LONG;
+        space = exchange->space_buffer->data;
+    }
+    return h1_judge_request(&exchange->h1_head, space, &exchange->request, wishes_out);
 }
 
-void connection_drop_empty_input(struct http_connection *connection)
+/* The head is complete. */
+static void connection_on_head(struct http_connection *connection)
 {
-    if (connection->input && connection->input->begin == connection->input->end)
-        buffer_unref(&connection->input);
+    struct exchange_carrier *carrier = &connection->carrier;
+    struct http_exchange *exchange = carrier->exchange;
+    carrier_clear_timer(carrier);
+    exchange->head_buffer = buffer_ref(carrier->input);
+    carrier->input->begin += (uint32_t)exchange->h1_head.used_bytes;
+    carrier_drop_empty_input(carrier);
+    struct h1_request wishes;
+    uint8_t fault = connection_judge(connection, &wishes);
+    if (fault) {
+        exchange_refuse(exchange, h1_fault_status(fault), h1_fault_text(fault), false);
+        return;
+    }
+    const struct stream_info *info = stream_info(connection->stream);
+    exchange->request.client = info->peer;
+    exchange->request.secure = info->secure;
+    exchange->head_bytes = exchange->h1_head.used_bytes;
+    exchange->client_keeps = wishes.keep_alive;
+    exchange->continue_waiting = wishes.expects_continue && !carrier->input;
+    exchange_begin(exchange);
 }
 
 /* Bytes of a head are here. */
 static void connection_parse(struct http_connection *connection)
 {
-    struct http_exchange *exchange = connection->exchange;
+    struct http_exchange *exchange = connection->carrier.exchange;
     if (!exchange) {
-        exchange = exchange_new(connection);
+        exchange = exchange_new(&connection->carrier);
         if (!exchange) {
             connection_close(connection);
             return;
         }
-        connection->exchange = exchange;
+        h1_parse_begin_request(&exchange->h1_head, exchange->request.fields);
+        connection->carrier.exchange = exchange;
     }
-    switch (h1_parse_head(&exchange->head, buffer_view(connection->input))) {
+    switch (h1_parse_head(&exchange->h1_head, buffer_view(connection->carrier.input))) {
     case H1_PARSE_MORE:
-        if (connection->timer_kind != CONNECTION_TIMER_HEAD)
-            connection_set_timer(connection, CONNECTION_TIMER_HEAD,
-                                 connection->server->options.header_timeout_ms);
-        if (connection->peer_finished)
+        if (connection->carrier.timer_kind != CONNECTION_TIMER_HEAD)
+            carrier_set_timer(&connection->carrier, CONNECTION_TIMER_HEAD,
+                              connection->carrier.server->options.header_timeout_ms);
+        if (connection->carrier.input_ended)
             connection_close(connection);
         else
             connection_read(connection);
         return;
     case H1_PARSE_FAULT:
-        exchange_refuse(exchange, h1_fault_status(exchange->head.fault), h1_fault_text(exchange->head.fault),
-                        false);
+        exchange_refuse(exchange, h1_fault_status(exchange->h1_head.fault),
+                        h1_fault_text(exchange->h1_head.fault), false);
         return;
-    case H1_PARSE_DONE: break;
+    case H1_PARSE_DONE: connection_on_head(connection); return;
     }
-    connection->timer_kind = CONNECTION_TIMER_NONE;
-    exchange->head_buffer = buffer_ref(connection->input);
-    connection->input->begin += (uint32_t)exchange->head.used_bytes;
-    connection_drop_empty_input(connection);
-    exchange_on_head(exchange);
 }
 
 static void connection_on_data(struct http_connection *connection, struct buffer *owned_buffer)
 {
-    struct http_server *server = connection->server;
+    struct http_server *server = connection->carrier.server;
     size_t count = owned_buffer->end - owned_buffer->begin;
     server->counters.bytes_in += count;
     if (connection->lingering) {
@@ -150,33 +179,29 @@ static void connection_on_data(struct http_connection *connection, struct buffer
             connection_read(connection);
         return;
     }
-    if (cy_failed(input_append(&connection->input, owned_buffer, server_buffers(server)))) {
-        if (connection->exchange && connection->exchange->phase != EXCHANGE_HEAD)
-            exchange_client_gone(connection->exchange, CY_ERR(NO_MEMORY));
+    if (cy_failed(input_append(&connection->carrier.input, owned_buffer, server_buffers(server)))) {
+        if (connection->carrier.exchange && connection->carrier.exchange->phase != EXCHANGE_HEAD)
+            exchange_client_gone(connection->carrier.exchange, CY_ERR(NO_MEMORY));
         else
             connection_close(connection);
         return;
     }
-    if (!connection->exchange || connection->exchange->phase == EXCHANGE_HEAD)
+    if (!connection->carrier.exchange || connection->carrier.exchange->phase == EXCHANGE_HEAD)
         connection_parse(connection);
     else
-        exchange_on_input(connection->exchange);
+        exchange_on_input(connection->carrier.exchange);
 }
 
 /* FIN. After a complete request the client may still want its answer; inside one it has given up. */
 static void connection_on_end(struct http_connection *connection)
 {
-    connection->peer_finished = true;
-    struct http_exchange *exchange = connection->exchange;
+    connection->carrier.input_ended = true;
+    struct http_exchange *exchange = connection->carrier.exchange;
     if (!exchange || exchange->phase == EXCHANGE_HEAD) {
         connection_close(connection);
         return;
     }
-    bool wants_body = exchange->phase == EXCHANGE_THINKING || exchange->proxy.active;
-    if (exchange->phase == EXCHANGE_DRAINING)
-        connection_close(connection);
-    else if (wants_body && !exchange->request_body.body.ended && !exchange->proxy.request_stopped)
-        exchange_client_gone(exchange, CY_ERR(HTTP_EARLY_END));
+    exchange_on_input(exchange);
 }
 
 static void connection_on_read(struct stream_read *read)
@@ -189,8 +214,8 @@ static void connection_on_read(struct stream_read *read)
         return;
     }
     if (cy_failed(read->err)) {
-        if (connection->exchange && connection->exchange->phase != EXCHANGE_HEAD)
-            exchange_client_gone(connection->exchange, read->err);
+        if (connection->carrier.exchange && connection->carrier.exchange->phase != EXCHANGE_HEAD)
+            exchange_client_gone(connection->carrier.exchange, read->err);
         else
             connection_close(connection);
         return;
@@ -206,27 +231,26 @@ static void connection_on_read(struct stream_read *read)
 static void connection_on_written(struct stream_write *write)
 {
     struct http_connection *connection = CY_CONTAINER_OF(write, struct http_connection, write);
-    connection->writing = false;
-    relay_hold_release(&connection->hold);
-    connection->server->counters.bytes_out += write->send.sent_bytes;
+    connection->carrier.writing = false;
+    relay_hold_release(&connection->carrier.hold);
+    connection->carrier.server->counters.bytes_out += write->send.sent_bytes;
     if (!connection->stream) {
         connection_recycle(connection);
         return;
     }
-    CHECK(connection->exchange);
+    CHECK(connection->carrier.exchange);
     if (cy_failed(write->err))
-        exchange_client_gone(connection->exchange, write->err);
+        exchange_client_gone(connection->carrier.exchange, write->err);
     else
-        exchange_on_written(connection->exchange, write->send.sent_bytes);
+        exchange_on_written(connection->carrier.exchange);
 }
 
-void connection_write(struct http_connection *connection)
+/* Where a head and where an answer ends, the bytes themselves say. */
+static void connection_write(struct exchange_carrier *carrier, size_t head_bytes, bool last)
 {
-    CHECK(!connection->writing);
-    DCHECK(connection->write.send.part_count > 0);
-    connection->writing = true;
-    connection_set_timer(connection, CONNECTION_TIMER_WRITE,
-                         connection->server->options.body_idle_timeout_ms);
+    struct http_connection *connection = connection_of(carrier);
+    (void)head_bytes;
+    (void)last;
     stream_write_start(connection->stream, &connection->write);
 }
 
@@ -234,26 +258,53 @@ void connection_write(struct http_connection *connection)
 
 static void connection_on_timer(struct timer *timer)
 {
-    struct http_connection *connection = CY_CONTAINER_OF(timer, struct http_connection, timer);
-    enum connection_timer kind = (enum connection_timer)connection->timer_kind;
-    connection->timer_kind = CONNECTION_TIMER_NONE;
+    struct exchange_carrier *carrier = CY_CONTAINER_OF(timer, struct exchange_carrier, timer);
+    struct http_connection *connection = connection_of(carrier);
+    unsigned kind = carrier->timer_kind;
+    carrier_clear_timer(carrier);
     switch (kind) {
-    case CONNECTION_TIMER_NONE: return;
+    case CARRIER_TIMER_NONE: return;
     case CONNECTION_TIMER_IDLE:
     case CONNECTION_TIMER_LINGER: connection_close(connection); return;
-    default: CHECK(connection->exchange); exchange_on_timeout(connection->exchange, kind);
+    case CONNECTION_TIMER_HEAD:
+        exchange_refuse(carrier->exchange, 408, "the head did not come in time", false);
+        return;
+    default: CHECK(carrier->exchange); exchange_on_timeout(carrier->exchange, kind);
     }
-}
-
-void connection_set_timer(struct http_connection *connection, enum connection_timer kind, uint32_t after_ms)
-{
-    connection->timer_kind = (uint8_t)kind;
-    loop_timer_set(connection->server->options.loop, &connection->timer, after_ms);
 }
 
 /* -- the beginning, and the next request ----------------------------------------------------------------- */
 
-void connection_start(struct http_server *server, struct stream *owned_stream, const struct address *peer)
+static const struct exchange_carrier_type connection_carrier_type;
+static cy_bytes connection_peer_text(struct exchange_carrier *carrier);
+
+/* The protocols there are, by their names in ALPN. A client that agreed on nothing speaks HTTP/1. */
+static bool connection_speaks_h1(const struct stream_info *info)
+{
+    return info->alpn.count == 0 || cy_bytes_equal(info->alpn, CY_BYTES("http/1.1"));
+}
+
+static void connection_on_ready(struct stream_ready *ready)
+{
+    struct http_connection *connection = CY_CONTAINER_OF(ready, struct http_connection, ready);
+    connection->preparing = false;
+    if (!connection->stream) {
+        connection_recycle(connection);
+        return;
+    }
+    const struct stream_info *info = cy_failed(ready->err) ? NULL : stream_info(connection->stream);
+    if (info && connection_speaks_h1(info)) {
+        connection_read(connection);
+        return;
+    }
+    if (info)
+        log_write(server_log(connection->carrier.server), LOG_WARN,
+                  "client %.*s agreed on %.*s, which is not there",
+                  CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
+    connection_close(connection);
+}
+
+void connection_start(struct http_server *server, struct stream *owned_stream)
 {
     struct http_connection *connection = server->free_connections;
     bool refused = server->draining || server->counters.connections_open >= server->options.connections_max;
@@ -264,45 +315,82 @@ void connection_start(struct http_server *server, struct stream *owned_stream, c
         return;
     }
     memset(connection, 0, sizeof *connection);
-    connection->server = server;
+    connection->carrier.type = &connection_carrier_type;
+    connection->carrier.server = server;
+    connection->carrier.send = &connection->write.send;
+    connection->carrier.timer.fire = connection_on_timer;
     connection->stream = owned_stream;
-    connection->peer = *peer;
+    connection->ready.done = connection_on_ready;
     connection->read.done = connection_on_read;
     connection->write.done = connection_on_written;
-    connection->timer.fire = connection_on_timer;
     connection_link(server, connection);
     server->live_count++;
     server->counters.connections++;
     server->counters.connections_open++;
-    /* A connection on which nothing ever comes is worth no more than a slow head. */
-    connection_set_timer(connection, CONNECTION_TIMER_IDLE, server->options.header_timeout_ms);
-    connection_read(connection);
+    /* A connection on which nothing ever comes is worth no more than a slow head; a handshake counts. */
+    carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.header_timeout_ms);
+    connection->preparing = true;
+    stream_ready_start(connection->stream, &connection->ready);
 }
 
-void connection_next(struct http_connection *connection)
+static void connection_next(struct http_connection *connection)
 {
-    struct http_server *server = connection->server;
-    exchange_free(connection->exchange);
-    connection->exchange = NULL;
-    connection_drop_empty_input(connection);
-    if (server->draining || (connection->peer_finished && !connection->input)) {
+    struct http_server *server = connection->carrier.server;
+    exchange_free(connection->carrier.exchange);
+    connection->carrier.exchange = NULL;
+    carrier_drop_empty_input(&connection->carrier);
+    if (server->draining || (connection->carrier.input_ended && !connection->carrier.input)) {
         connection_finish(connection, false);
         return;
     }
-    if (connection->input) {
+    if (connection->carrier.input) {
         connection_parse(connection);
         return;
     }
-    connection_set_timer(connection, CONNECTION_TIMER_IDLE, server->options.keep_alive_ms);
-    connection_want_read(connection);
+    carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.keep_alive_ms);
+    connection_read(connection);
 }
 
-cy_bytes connection_peer_text(struct http_connection *connection)
+/* -- what an exchange may ask of its carrier --------------------------------------------------------------- */
+
+static void connection_want_input(struct exchange_carrier *carrier)
 {
+    connection_read(connection_of(carrier));
+}
+
+static bool connection_may_keep(const struct exchange_carrier *carrier, bool length_known)
+{
+    const struct http_exchange *exchange = carrier->exchange;
+    if (!exchange->client_keeps || carrier->server->draining) return false;
+    if (carrier->input_ended && !carrier->input) return false;
+    if (exchange->request.protocol == HTTP_1_0 && !length_known) return false;
+    /* Nobody can know whether a client that waits for 100 will send its body after a final answer. */
+    if (exchange->continue_waiting || exchange->proxy.request_stopped) return false;
+    const struct h1_body *body = &exchange->request_body.body;
+    if (body->fault) return false;
+    return body->kind != HTTP_BODY_LENGTH || body->left_bytes <= LIMIT_HTTP_DRAIN_BYTES;
+}
+
+static void connection_end(struct exchange_carrier *carrier, enum carrier_end end)
+{
+    struct http_connection *connection = connection_of(carrier);
+    switch (end) {
+    case CARRIER_END_KEPT: connection_next(connection); return;
+    case CARRIER_END_LAST: connection_finish(connection, false); return;
+    case CARRIER_END_LAST_SENDING: connection_finish(connection, true); return;
+    case CARRIER_END_ABORT: stream_abort_on_close(connection->stream); break;
+    case CARRIER_END_SHORT: break;
+    }
+    connection_close(connection);
+}
+
+static cy_bytes connection_peer_text(struct exchange_carrier *carrier)
+{
+    struct http_connection *connection = connection_of(carrier);
     if (connection->peer_text_bytes == 0) {
         struct builder text;
         builder_init(&text);
-        address_format(&connection->peer, false, &text);
+        address_format(&stream_info(connection->stream)->peer, false, &text);
         cy_bytes view = builder_view(&text);
         if (view.count > 2 && view.data[0] == '[') view = cy_bytes_slice(view, 1, view.count - 1);
         if (text.failed || view.count == 0 || view.count >= sizeof connection->peer_text)
@@ -313,3 +401,40 @@ cy_bytes connection_peer_text(struct http_connection *connection)
     }
     return cy_bytes_of(connection->peer_text, connection->peer_text_bytes);
 }
+
+static void connection_put_status(struct exchange_carrier *carrier, struct head_writer *writer,
+                                  uint16_t status, cy_bytes reason)
+{
+    (void)carrier;
+    DCHECK(status >= 100 && status <= 999);
+    uint8_t line[] = "HTTP/1.1 000 "; /* one piece: each costs a look at the room that is left */
+    line[9] = (uint8_t)('0' + status / 100);
+    line[10] = (uint8_t)('0' + status / 10 % 10);
+    line[11] = (uint8_t)('0' + status % 10);
+    head_put(writer, cy_bytes_of(line, sizeof line - 1));
+    head_put(writer, reason);
+    head_put(writer, CY_BYTES("\r\n"));
+}
+
+static void connection_put_end(struct exchange_carrier *carrier, struct head_writer *writer, bool interim)
+{
+    const struct http_exchange *exchange = carrier->exchange;
+    if (!interim) {
+        if (!exchange->keep_alive)
+            head_put(writer, CY_BYTES("Connection: close\r\n"));
+        else if (exchange->request.protocol == HTTP_1_0)
+            head_put(writer, CY_BYTES("Connection: keep-alive\r\n"));
+    }
+    head_put(writer, CY_BYTES("\r\n"));
+}
+
+static const struct exchange_carrier_type connection_carrier_type = {
+    .name = "http/1",
+    .want_input = connection_want_input,
+    .write = connection_write,
+    .may_keep = connection_may_keep,
+    .end = connection_end,
+    .peer_text = connection_peer_text,
+    .put_status = connection_put_status,
+    .put_end = connection_put_end,
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/server_internal.h: a client's connection, the exchange on it, and a proxied exchange's state. For
- * vm/http only.
+ * vm/http/server_internal.h: the exchange, a proxied exchange's state, and the HTTP/1 connection that carries
+ * exchanges. For vm/http only.
  *
  *   connection (server_connection.c)       exchange (exchange.c)                 carried out by
  *     IDLE ──first byte──────────────────►   HEAD ──complete──► THINKING           respond.c
@@ -11,7 +11,8 @@
  *                                              └──close──► LINGERING or closed
  *
  * Invariants:
- *   - One exchange per connection at a time. Bytes of later requests wait in connection->input, and while any
+ *   - The exchange, respond.c and proxy*.c know their carrier only as carrier.h has it.
+ *   - One exchange per connection at a time. Bytes of later requests wait in the carrier's input, and while any
  *     wait the connection is not read: a client can make us hold one buffer, not more.
  *   - While nothing waits a read is outstanding, so that a client that goes away is seen at once.
  *   - An exchange's memory stays until no write that points into it is outstanding.
@@ -19,6 +20,7 @@
 #ifndef CY_HTTP_SERVER_INTERNAL_H
 #define CY_HTTP_SERVER_INTERNAL_H
 
+#include "vm/http/carrier.h"
 #include "vm/http/client_internal.h"
 #include "vm/http/h1.h"
 #include "vm/http/head_write.h"
@@ -26,25 +28,24 @@
 
 /* -- a proxied exchange: proxy.c ------------------------------------------------------------------------- */
 struct http_proxy {
-    struct http_connector *connector;       /* while a connection is made */
-    struct upstream_connection *connection; /* from then until the response is complete */
+    struct http_connector *connector;  /* while a connection is made */
+    struct upstream_carrier *upstream; /* from then until the response is complete */
     struct relay response;
-    struct h1_head head;
-    struct h1_response answer;
+    struct http_response answer;
     uint8_t interim_count;
     bool active;          /* a verdict says so, and it has not come to its end */
     bool request_sent;    /* all of it is with the kernel */
     bool request_stopped; /* no more of the body will be sent: a final answer came first, or sending failed */
-    bool received_any;    /* of a response, on this connection */
+    bool received_any;    /* of a response, on this carrier */
     bool head_complete;   /* of the final response */
     bool stream_ended;    /* the server will send no more */
     bool retried;
-    uint64_t sent_bytes; /* of the request, on this connection */
+    uint64_t sent_bytes; /* of the request, on this carrier */
     cy_err stream_err;   /* with stream_ended: why */
 };
 
 enum exchange_phase { EXCHANGE_HEAD, EXCHANGE_THINKING, EXCHANGE_ANSWERING, EXCHANGE_DRAINING };
-/* What the connection's outstanding write is. */
+/* What the carrier's outstanding write is. */
 enum exchange_write {
     EXCHANGE_WRITE_NONE,
     EXCHANGE_WRITE_INTERIM,
@@ -56,13 +57,13 @@ enum exchange_write {
 
 struct http_exchange {
     struct http_exchange *next; /* free list */
-    struct http_connection *connection;
+    struct exchange_carrier *carrier;
     void *handler_context;
     struct http_verdict *verdict;
     struct buffer *head_buffer;  /* what the request's views point into */
     struct buffer *space_buffer; /* normal forms too large for `space` */
-    struct h1_head head;
     struct relay request_body;
+    size_t head_bytes; /* of the request's head, as a bound for the one that we write */
     uint64_t drained_bytes;
     size_t body_offset;      /* of a RESPOND body: what has been written */
     uint16_t status;         /* of the final answer; 0: none begun */
@@ -70,41 +71,35 @@ struct http_exchange {
     const char *pending_text;
     uint8_t phase;
     uint8_t write;
+    bool client_keeps;     /* the client and we would go on with its carrier after this exchange */
     bool keep_alive;       /* as the answer's head says */
     bool continue_waiting; /* the client waits for 100 before it sends its body */
 
     struct http_proxy proxy;
+    struct h1_head
+        h1_head; /* the HTTP/1 connection's own, while it reads the head: nobody else looks at it */
     struct http_request request;
     struct http_field response_fields[LIMIT_HTTP_FIELDS];
     uint8_t space[EXCHANGE_SPACE_BYTES];
 };
 
 enum connection_timer {
-    CONNECTION_TIMER_NONE, /* may still run; does nothing */
-    CONNECTION_TIMER_IDLE,
+    CONNECTION_TIMER_IDLE = CARRIER_TIMER_OWN,
     CONNECTION_TIMER_HEAD,
-    CONNECTION_TIMER_BODY,
-    CONNECTION_TIMER_WRITE,
-    CONNECTION_TIMER_CONTINUE,
     CONNECTION_TIMER_LINGER
 };
 
+/* The HTTP/1 carrier. */
 struct http_connection {
+    struct exchange_carrier carrier;         /* first: a carrier of type HTTP/1 is this one too */
     struct http_connection *next, *previous; /* server's list, or free list */
-    struct http_server *server;
-    struct stream *stream; /* NULL: closed, completions may still come */
-    struct http_exchange *exchange;
-    struct buffer *input; /* received, not yet consumed; NULL rather than empty */
+    struct stream *stream;                   /* NULL: closed, completions may still come */
+    struct stream_ready ready;
     struct stream_read read;
     struct stream_write write;
-    struct relay_hold hold;
-    struct timer timer;
-    struct address peer;
     uint64_t lingered_bytes;
-    uint8_t timer_kind;
     uint8_t peer_text_bytes; /* 0: not made yet */
-    bool reading, writing;
-    bool peer_finished; /* FIN */
+    bool preparing, reading; /* `ready`, `read` are outstanding; the write's is carrier.writing */
     bool lingering;
     char peer_text[48]; /* "127.0.0.1", for X-Forwarded-For */
 };
@@ -143,36 +138,28 @@ void server_release(struct http_server *server); /* one live thing less */
 void server_check_drained(struct http_server *server);
 
 /* -- server_connection.c -- */
-void connection_start(struct http_server *server, struct stream *owned_stream, const struct address *peer);
-/* Starts a read unless one is outstanding, bytes wait, or the client has finished. */
-void connection_want_read(struct http_connection *connection);
-void connection_write(struct http_connection *connection);
-void connection_set_timer(struct http_connection *connection, enum connection_timer kind, uint32_t after_ms);
-/* The request ended well and the connection stays: on to the next. */
-void connection_next(struct http_connection *connection);
-/* The answer was the last one: closes, after reading on for a while where the client may still be sending. */
-void connection_finish(struct http_connection *connection, bool client_is_sending);
+void connection_start(struct http_server *server, struct stream *owned_stream);
 void connection_close(struct http_connection *connection);
-/* Closes so that the client cannot take what it has for complete. */
-void connection_abort(struct http_connection *connection);
-/* Consumed bytes leave the input. */
-void connection_drop_empty_input(struct http_connection *connection);
-cy_bytes connection_peer_text(struct http_connection *connection);
 
-/* -- exchange.c -- */
-struct http_exchange *exchange_new(struct http_connection *connection);
+/* -- exchange.c: for carriers -- */
+struct http_exchange *exchange_new(struct exchange_carrier *carrier);
 void exchange_free(struct http_exchange *exchange);
-/* The head is complete: judges it, then asks the handler or answers the fault. */
-void exchange_on_head(struct http_exchange *exchange);
+/* The request is there, judged: `request`, `head_bytes`, `client_keeps` and `continue_waiting` are filled in. Asks
+ * the handler. */
+void exchange_begin(struct http_exchange *exchange);
+/* There is more of the request's body, or (carrier->input_ended) there will be no more. */
 void exchange_on_input(struct http_exchange *exchange);
-void exchange_on_written(struct http_exchange *exchange, size_t sent_bytes);
-/* The client is gone (err) before the exchange's end. The connection is closed by this. */
+void exchange_on_written(struct http_exchange *exchange);
+/* The client is gone (err) before the exchange's end. The carrier is ended by this. */
 void exchange_client_gone(struct http_exchange *exchange, cy_err err);
+/* One of carrier.h's kinds. */
+void exchange_on_timeout(struct http_exchange *exchange, unsigned kind);
+
+/* -- exchange.c: for respond.c and proxy*.c -- */
 /* The last byte of the answer is with the kernel. */
 void exchange_answered(struct http_exchange *exchange);
-/* Answers from here: a fault, a timeout, a failed upstream. Closes afterwards unless `keep`. */
+/* Answers from here: a fault, a timeout, a failed upstream. The carrier ends afterwards unless `keep`. */
 void exchange_refuse(struct http_exchange *exchange, uint16_t status, const char *text, bool keep);
-void exchange_on_timeout(struct http_exchange *exchange, enum connection_timer kind);
 
 /* -- respond.c -- */
 void respond_verdict(struct http_exchange *exchange);
@@ -181,10 +168,6 @@ void respond_continue(struct http_exchange *exchange); /* the next slice, or the
 CY_NODISCARD bool respond_text(struct http_exchange *exchange, uint16_t status, const char *text);
 CY_NODISCARD bool respond_interim(struct http_exchange *exchange, uint16_t status, cy_bytes reason,
                                   const struct http_field *fields, uint32_t field_count);
-/* Decides whether the connection may stay after this answer. */
-bool respond_may_keep(const struct http_exchange *exchange, bool length_known);
-void respond_put_status(struct head_writer *writer, uint16_t status, cy_bytes reason);
-void respond_put_connection(struct head_writer *writer, const struct http_exchange *exchange);
 
 /* -- proxy.c: the request's way -- */
 void proxy_start(struct http_exchange *exchange);

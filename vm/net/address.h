@@ -2,7 +2,8 @@
  *
  * vm/net/address.h: where to listen and where to connect.
  *
- * Text forms: "127.0.0.1:80", "[::1]:80", ":80" (every address, both families), "fd@3" (an inherited listening socket).
+ * Text forms: "127.0.0.1:80", "[::1]:80", ":80" (every address, both families), "fd@3" (an inherited listening
+ * socket).
  */
 #ifndef CY_NET_ADDRESS_H
 #define CY_NET_ADDRESS_H
@@ -20,7 +21,8 @@ struct address {
 
 /* A numeric IPv4 or IPv6 address (no brackets) with a port in host order. BAD_ADDRESS otherwise. */
 CY_NODISCARD cy_err address_from_ip(cy_bytes ip, uint16_t port, struct address *address_out);
-/* "host:port" or "[v6]:port" or ":port" taken apart; the host is borrowed and may be a name or empty. Port 0 is allowed. */
+/* "host:port" or "[v6]:port" or ":port" taken apart; the host is borrowed and may be a name or empty. Port 0 is
+ * allowed. */
 CY_NODISCARD cy_err address_split(cy_bytes text, cy_bytes *host_out, uint16_t *port_out);
 /* The numeric forms above; ":80" is the IPv6 address of all, which listen_open takes for both families. */
 CY_NODISCARD cy_err address_from_text(cy_bytes text, struct address *address_out);

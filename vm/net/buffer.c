@@ -2,10 +2,11 @@
  *
  * vm/net/buffer.c: a pool of buffers, last in first out.
  *
- * In:   takes and unrefs of one loop (no locks). Out: buffers of LIMIT_BUFFER_BYTES, recycled while warm in the cache, and
- *       buffers of LIMIT_BUFFER_BULK_BYTES for streams that fill the small ones.
- * Invariant: lent = taken - returned; a pool with lent buffers cannot be freed. In DEBUG builds a buffer in the free list
- *       is filled with a pattern that is checked when it is taken again: a write after the last unref is found.
+ * In:   takes and unrefs of one loop (no locks). Out: buffers of LIMIT_BUFFER_BYTES, recycled while warm in the
+ *       cache, and buffers of LIMIT_BUFFER_BULK_BYTES for streams that fill the small ones; structs without memory
+ *       for loans.
+ * Invariant: lent = taken - returned; a pool with lent buffers cannot be freed. In DEBUG builds a buffer in the free
+ *       list is filled with a pattern that is checked when it is taken again: a write after the last unref is found.
  */
 #include "vm/net/buffer.h"
 
@@ -24,6 +25,7 @@ struct buffer_class {
 struct buffer_pool {
     struct buffer_class small;
     struct buffer_class bulk;
+    struct buffer_class loan; /* capacity 0: the memory is foreign */
     size_t lent_count;
 };
 
@@ -35,6 +37,7 @@ cy_err buffer_pool_new(size_t free_count_max, struct buffer_pool **pool_out)
     /* The same number of bytes may wait in either list. */
     size_t bulk_count_max = free_count_max * LIMIT_BUFFER_BYTES / LIMIT_BUFFER_BULK_BYTES + 1;
     pool->bulk = (struct buffer_class){.free_count_max = bulk_count_max, .capacity = LIMIT_BUFFER_BULK_BYTES};
+    pool->loan = (struct buffer_class){.free_count_max = free_count_max};
     *pool_out = pool;
     return CY_OK;
 }
@@ -54,6 +57,7 @@ void buffer_pool_free(struct buffer_pool **pool)
     CHECK((*pool)->lent_count == 0);
     buffer_class_fini(&(*pool)->small);
     buffer_class_fini(&(*pool)->bulk);
+    buffer_class_fini(&(*pool)->loan);
     mem_free(*pool);
     *pool = NULL;
 }
@@ -66,6 +70,9 @@ static struct buffer *buffer_new(struct buffer_pool *pool, size_t capacity_bytes
     struct buffer *buffer = mem_alloc(bytes);
     if (!buffer) return NULL;
     buffer->pool = pool;
+    buffer->data = (uint8_t *)(buffer + 1);
+    buffer->release = NULL;
+    buffer->context = NULL;
     buffer->capacity = (uint32_t)capacity_bytes;
     return buffer;
 }
@@ -105,12 +112,43 @@ struct buffer *buffer_take_sized(struct buffer_pool *pool, size_t capacity_bytes
     return buffer ? buffer_lend(pool, buffer) : NULL;
 }
 
+struct buffer *buffer_wrap(struct buffer_pool *pool, const uint8_t *data, size_t count,
+                           void (*release)(struct buffer *buffer), void *context)
+{
+    CHECK(release != NULL && count <= UINT32_MAX);
+    struct buffer *buffer = buffer_take_class(pool, &pool->loan);
+    if (!buffer) return NULL;
+    buffer->data = (uint8_t *)(uintptr_t)data;
+    buffer->release = release;
+    buffer->context = context;
+    buffer->end = buffer->capacity = (uint32_t)count;
+    return buffer;
+}
+
+static struct buffer_class *buffer_class_of(struct buffer *buffer)
+{
+    struct buffer_pool *pool = buffer->pool;
+    if (buffer->capacity == pool->small.capacity) return &pool->small;
+    return buffer->capacity == pool->bulk.capacity ? &pool->bulk : &pool->loan;
+}
+
+/* The owner of the memory is told; what is left is a struct of the loan class. */
+static void buffer_end_loan(struct buffer *buffer)
+{
+    buffer->release(buffer);
+    buffer->data = (uint8_t *)(buffer + 1);
+    buffer->release = NULL;
+    buffer->context = NULL;
+    buffer->capacity = 0;
+}
+
 static void buffer_return(struct buffer *buffer)
 {
+    if (CY_UNLIKELY(buffer_is_foreign(buffer))) buffer_end_loan(buffer);
     struct buffer_pool *pool = buffer->pool;
     CHECK(pool->lent_count > 0);
     pool->lent_count--;
-    struct buffer_class *class = buffer->capacity == LIMIT_BUFFER_BYTES ? &pool->small : &pool->bulk;
+    struct buffer_class *class = buffer_class_of(buffer);
     if (buffer->capacity != class->capacity || class->free_count >= class->free_count_max) {
         mem_free(buffer);
         return;

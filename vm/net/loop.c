@@ -6,10 +6,10 @@
  *
  *     turn:  wait ──► deliver, up to LIMIT_LOOP_ROUNDS rounds ──► fire timers ──► hook
  *
- * A round delivers what was complete when it began. What its `done` functions submit may complete at once (a send that
- * fits, a receive of data that is already there) and is delivered in the next round; what is left after the last round
- * waits for the next turn, which then does not wait for events. So a request passes through in one turn, and a peer that
- * always has data cannot keep the others and the timers from their turn.
+ * A round delivers what was complete when it began. What its `done` functions submit may complete at once (a send
+ * that fits, a receive of data that is already there) and is delivered in the next round; what is left after the last
+ * round waits for the next turn, which then does not wait for events. So a request passes through in one turn, and a
+ * peer that always has data cannot keep the others and the timers from their turn.
  *
  * Invariant: user code runs only in the last three phases, never inside a submitting call or the wait.
  * Not here:  operations and sockets (loop_op.c), system calls (loop_system.c and the back ends).
@@ -21,7 +21,8 @@
 #include "vm/base/mem.h"
 #include "vm/net/loop_internal.h"
 
-static const struct loop_backend *const loop_backends[] = { /* the best first */
+static const struct loop_backend *const loop_backends[] = {
+/* the best first */
 #ifdef __linux__
     &loop_backend_epoll,
 #endif
@@ -100,7 +101,10 @@ uint64_t loop_now_ms(const struct loop *loop) { return loop->now_ms; }
 uint64_t loop_now_ns(const struct loop *loop) { return loop->backend->clock_ns(loop->state); }
 int64_t loop_wall_seconds(const struct loop *loop) { return loop->wall_seconds; }
 struct buffer_pool *loop_buffers(struct loop *loop) { return loop->buffers; }
-void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out) { *counters_out = loop->counters; }
+void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out)
+{
+    *counters_out = loop->counters;
+}
 
 void loop_stop(struct loop *loop) { loop->stopping = true; }
 void loop_wake(struct loop *loop) { loop->backend->wake(loop->state); }

@@ -3,13 +3,13 @@
  * vm/net/loop.h: the event loop as completions.
  *
  * In:   operations, each a struct in the memory of whoever submits it.
- * Out:  exactly one call of `op->done` per submitted operation (accept: one per connection, then a last one), always from
- *       loop_turn, never from inside the submitting call.
- * Ownership: from submit until `done` the operation, and the bytes a send points at, belong to the loop. Closing a socket
- *       completes what is outstanding with CANCELLED; only then is the socket's memory gone.
- * Back ends: epoll (edge-triggered: reads and writes are tried first, a short read means drained, so that no call returns
- *       EAGAIN in the steady state), poll (portable), and the simulator of the tests. Chosen at loop_new (CROWNY_IO).
- * Not here: TLS, names, HTTP.
+ * Out:  exactly one call of `op->done` per submitted operation (accept: one per connection, then a last one), always
+ *       from loop_turn, never from inside the submitting call.
+ * Ownership: from submit until `done` the operation, and the bytes a send points at, belong to the loop. Closing a
+ *       socket completes what is outstanding with CANCELLED; only then is the socket's memory gone.
+ * Back ends: epoll (edge-triggered: reads and writes are tried first, a short read means drained, so that no call
+ *       returns EAGAIN in the steady state), poll (portable), and the simulator of the tests. Chosen at loop_new
+ * (CROWNY_IO). Not here: TLS, names, HTTP.
  */
 #ifndef CY_NET_LOOP_H
 #define CY_NET_LOOP_H
@@ -24,7 +24,7 @@ struct loop;
 struct loop_socket;
 struct loop_backend; /* loop_internal.h */
 
-/* -- the loop --------------------------------------------------------------------------------------------------------- */
+/* -- the loop -------------------------------------------------------------------------------------------- */
 /* `name`: "epoll", "poll", or NULL for the best one here. UNSUPPORTED when there is no such back end. */
 CY_NODISCARD cy_err loop_new(const char *name, struct loop **loop_out);
 void loop_free(struct loop **loop); /* everything must have been closed and completed */
@@ -35,14 +35,14 @@ uint64_t loop_now_ns(const struct loop *loop); /* monotonic, read now */
 int64_t loop_wall_seconds(const struct loop *loop);
 struct buffer_pool *loop_buffers(struct loop *loop);
 
-/* One turn: waits for events (not at all when something is already complete or `hook` asked for another turn), delivers
- * the completions of this turn in one batch, fires timers, then calls the hook. */
+/* One turn: waits for events (not at all when something is already complete or `hook` asked for another turn),
+ * delivers the completions of this turn in one batch, fires timers, then calls the hook. */
 CY_NODISCARD cy_err loop_turn(struct loop *loop);
 /* Turns until loop_stop. */
 CY_NODISCARD cy_err loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
-/* Turns without waiting until every completion that is due has been delivered, those that deliveries cause included. For
- * the end of a process: after closing, before freeing. No hook may be set. */
+/* Turns without waiting until every completion that is due has been delivered, those that deliveries cause included.
+ * For the end of a process: after closing, before freeing. No hook may be set. */
 CY_NODISCARD cy_err loop_flush(struct loop *loop);
 /* Called at the end of every turn; true asks for the next turn without waiting. vm_run hangs here. */
 void loop_set_hook(struct loop *loop, bool (*hook)(void *context), void *context);
@@ -52,8 +52,8 @@ void loop_wake(struct loop *loop);
 void loop_timer_set(struct loop *loop, struct timer *timer, uint64_t after_ms);
 void loop_timer_clear(struct loop *loop, struct timer *timer);
 
-/* -- operations --------------------------------------------------------------------------------------------------------- */
-enum loop_op_kind { LOOP_ACCEPT, LOOP_CONNECT, LOOP_RECEIVE, LOOP_SEND, LOOP_READY };
+/* -- operations ------------------------------------------------------------------------------------------ */
+enum loop_op_kind { LOOP_ACCEPT, LOOP_CONNECT, LOOP_RECEIVE, LOOP_SEND, LOOP_READY, LOOP_POST };
 
 /* Embed one; CY_CONTAINER_OF gets you back. */
 struct loop_op {
@@ -83,8 +83,8 @@ struct loop_send {
     struct loop_op op;
     cy_bytes parts[LOOP_SEND_PARTS_MAX]; /* sent as one, completely or until an error */
     uint32_t part_count;
-    bool more;          /* more follows at once (MSG_MORE) */
-    size_t sent_bytes;  /* in done */
+    bool more;           /* more follows at once (MSG_MORE) */
+    size_t sent_bytes;   /* in done */
     uint32_t part_index; /* private progress */
     size_t part_offset;
 };
@@ -95,13 +95,25 @@ struct loop_ready {
     bool can_read, can_write; /* in done */
 };
 
+/* Completes `op` from a later point of this turn, or in the next turn, which then does not wait, with the `err` that
+ * it carries: for answers that need no event (bytes that lie decrypted, streams inside a connection, a handshake that
+ * is none). No memory is taken. `op` must be zeroed before its first use and not be outstanding; until `done` the
+ * poster may still change `err`, to CANCELLED say. For the loop's own thread alone: another one puts its result where
+ * a LOOP_READY on an eventfd or pipe finds it. */
+void loop_post(struct loop *loop, struct loop_op *op);
+
 /* Adopts a descriptor (made non-blocking, close-on-exec). Takes it also on failure. */
-CY_NODISCARD cy_err loop_socket_open(struct loop *loop, int owned_descriptor, struct loop_socket **socket_out);
+CY_NODISCARD cy_err loop_socket_open(struct loop *loop, int owned_descriptor,
+                                     struct loop_socket **socket_out);
 /* The same for one that is closed by somebody else: close only lets go of it. */
 CY_NODISCARD cy_err loop_socket_watch(struct loop *loop, int descriptor, struct loop_socket **socket_out);
 /* Completes what is outstanding with CANCELLED (from the next turn), closes, clears the pointer. */
 void loop_socket_close(struct loop_socket **socket);
 int loop_socket_descriptor(const struct loop_socket *socket);
+/* True when that is a descriptor of the system's, for splice and the like; a simulator has numbers of its own. */
+bool loop_socket_is_system(const struct loop_socket *socket);
+/* The other end's (`peer`) or our own; asks the system. `bytes` 0 where there is none. */
+void loop_socket_address(const struct loop_socket *socket, bool peer, struct address *address_out);
 /* True when nothing was received and the peer has neither sent nor closed: a kept-alive connection that may be used
  * again. Peeks (recv MSG_PEEK) only when readiness is not already known. */
 bool loop_socket_is_quiet(struct loop_socket *socket);
@@ -121,8 +133,9 @@ void loop_send(struct loop_socket *socket, struct loop_send *send);
 void loop_ready(struct loop_socket *socket, struct loop_ready *ready);
 void loop_ready_cancel(struct loop_socket *socket);
 
-/* -- listening ---------------------------------------------------------------------------------------------------------- */
-/* A bound, listening, non-blocking, close-on-exec descriptor. `share` sets SO_REUSEPORT. ADDRESS_IN_USE, PERMISSION, ... */
+/* -- listening ------------------------------------------------------------------------------------------- */
+/* A bound, listening, non-blocking, close-on-exec descriptor. `share` sets SO_REUSEPORT. ADDRESS_IN_USE, PERMISSION,
+ * ... */
 CY_NODISCARD cy_err listen_open(const struct address *address, bool share, int backlog, int *descriptor_out);
 /* Would this address be free for somebody who does not share it? Binds and lets go; `actual_out` has the port that 0
  * became. ADDRESS_IN_USE when another process listens there, SO_REUSEPORT or not. */

@@ -3,9 +3,9 @@
  * vm/net/loop_epoll.c: the Linux back end.
  *
  * In:   sockets to watch. Out: events.
- * Invariant: a stream socket is registered once, edge-triggered, for everything, and never changed: the steady state makes
- *       no epoll_ctl call. Closing a descriptor removes it; where another process still holds a copy an event may arrive
- *       for a socket that is gone, so an event carries index and generation, not a pointer.
+ * Invariant: a stream socket is registered once, edge-triggered, for everything, and never changed: the steady state
+ *       makes no epoll_ctl call. Closing a descriptor removes it; where another process still holds a copy an event
+ *       may arrive for a socket that is gone, so an event carries index and generation, not a pointer.
  */
 #ifdef __linux__
 
@@ -75,7 +75,8 @@ static cy_err loop_epoll_watch(void *state, struct loop_socket *socket)
     DCHECK(!socket->registered);
     cy_err err;
     if (socket->accept) {
-        /* Exclusive: when workers share one listening socket a connection wakes one of them. Old kernels refuse it. */
+        /* Exclusive: when workers share one listening socket a connection wakes one of them. Old kernels refuse it.
+         *            */
         err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, EPOLLIN | EPOLLEXCLUSIVE,
                                  loop_epoll_mark(socket));
         if (cy_failed(err) && err.detail == EINVAL)

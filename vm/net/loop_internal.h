@@ -2,18 +2,19 @@
  *
  * vm/net/loop_internal.h: what loop.c, its back ends and the tests' simulator share.
  *
- * A back end moves bytes and says when a socket may be tried again; loop.c decides when to try, keeps the operations and
- * delivers completions. All system calls on sockets pass through struct loop_backend, so that the simulator can stand in.
+ * A back end moves bytes and says when a socket may be tried again; loop.c decides when to try, keeps the operations
+ * and delivers completions. All system calls on sockets pass through struct loop_backend, so that the simulator can
+ * stand in.
  *
  * Readiness of an owned stream socket is edge-triggered, in three bits:
  *
- *     readable     a receive is worth trying. Set at accept and by events; cleared by an empty receive, and by a short one
- *                  (the socket is drained) unless the peer has closed: its end produces no second event.
- *     writable     a send is worth trying. Set at accept, connect and by events; cleared by a send that took less than all.
- *     registered   the back end watches this socket. Done once, the first time an operation has to wait.
+ *     readable     a receive is worth trying. Set at accept and by events; cleared by an empty receive, and by a
+ *                  short one (the socket is drained) unless the peer has closed: its end produces no second event.
+ *     writable     a send is worth trying. Set at accept, connect and by events; cleared by a send that took less
+ *     than all. registered   the back end watches this socket. Done once, the first time an operation has to wait.
  *
- * Listeners are level-triggered (accepting stops before the queue is known to be empty). Watched descriptors of others are
- * armed for one event each time somebody waits.
+ * Listeners are level-triggered (accepting stops before the queue is known to be empty). Watched descriptors of
+ * others are armed for one event each time somebody waits.
  */
 #ifndef CY_NET_LOOP_INTERNAL_H
 #define CY_NET_LOOP_INTERNAL_H
@@ -59,6 +60,7 @@ struct loop_backend {
     const char *name;
     /* Sockets without an operation are watched too: a registered socket that is not readable is known to be quiet. */
     bool watches_idle;
+    bool is_system; /* descriptors are the operating system's own */
     cy_err (*open)(struct loop *loop, void *context, void **state_out);
     void (*close)(void *state);
     uint64_t (*clock_ns)(void *state); /* monotonic, above 0 */
@@ -81,6 +83,8 @@ struct loop_backend {
     int (*connect)(void *state, const struct address *to);
     int (*connect_result)(void *state, struct loop_socket *socket); /* 0 or -errno, after an ERROR event */
     int (*shutdown_send)(void *state, struct loop_socket *socket);
+    /* NULL: sockets of this back end have no addresses. `bytes` 0: this one has none. */
+    void (*address)(void *state, const struct loop_socket *socket, bool peer, struct address *address_out);
     void (*close_descriptor)(void *state, struct loop_socket *socket); /* honours abort_on_close */
 };
 
@@ -98,7 +102,7 @@ struct loop_counters {
     uint64_t accept_pauses; /* times accepting stopped because descriptors or memory ran out */
 };
 
-#define LOOP_BLOCK_BYTES 128
+#define LOOP_BLOCK_BYTES 400
 struct loop_block {
     struct loop_block *next;
 };
@@ -136,12 +140,12 @@ void loop_op_deliver(struct loop *loop, struct loop_op *op);
 struct loop_socket *loop_socket_at(struct loop *loop, uint32_t index, uint32_t generation);
 void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out);
 
-/* Blocks of LOOP_BLOCK_BYTES for the small objects of connections; kept for the next one, given to the system with the
- * loop. NULL: no memory. */
+/* Blocks of LOOP_BLOCK_BYTES for the small objects of connections; kept for the next one, given to the system with
+ * the loop. NULL: no memory. */
 CY_NODISCARD void *loop_block_take(struct loop *loop);
 void loop_block_give(struct loop *loop, void *block);
 
-/* -- loop_system.c: the calls of real sockets, shared by the real back ends ------------------------------------------------ */
+/* -- loop_system.c: the calls of real sockets, shared by the real back ends ------------------------------ */
 uint64_t loop_system_clock_ns(void *state);
 int64_t loop_system_wall_ms(void *state);
 cy_err loop_system_adopt(void *state, int descriptor);
@@ -153,13 +157,15 @@ int loop_system_accept(void *state, struct loop_socket *listener, struct address
 int loop_system_connect(void *state, const struct address *to);
 int loop_system_connect_result(void *state, struct loop_socket *socket);
 int loop_system_shutdown_send(void *state, struct loop_socket *socket);
+void loop_system_address(void *state, const struct loop_socket *socket, bool peer,
+                         struct address *address_out);
 void loop_system_close_descriptor(void *state, struct loop_socket *socket);
-#define LOOP_SYSTEM_CALLS                                                                         \
-    .adopt = loop_system_adopt, .clock_ns = loop_system_clock_ns, .wall_ms = loop_system_wall_ms, \
-    .receive = loop_system_receive, .peek = loop_system_peek, .send = loop_system_send,           \
-    .accept = loop_system_accept, .connect = loop_system_connect,                                 \
-    .connect_result = loop_system_connect_result, .shutdown_send = loop_system_shutdown_send,     \
-    .close_descriptor = loop_system_close_descriptor
+#define LOOP_SYSTEM_CALLS                                                                             \
+    .is_system = true, .adopt = loop_system_adopt, .address = loop_system_address,                    \
+    .clock_ns = loop_system_clock_ns, .wall_ms = loop_system_wall_ms, .receive = loop_system_receive, \
+    .peek = loop_system_peek, .send = loop_system_send, .accept = loop_system_accept,                 \
+    .connect = loop_system_connect, .connect_result = loop_system_connect_result,                     \
+    .shutdown_send = loop_system_shutdown_send, .close_descriptor = loop_system_close_descriptor
 
 /* Non-blocking and close-on-exec. */
 CY_NODISCARD cy_err loop_system_prepare(int descriptor);

@@ -9,8 +9,8 @@
  *                     └─────────────► wait (register once) ◄──────────────┘
  *     event  ──► note readiness ──► try what waits
  *
- * Invariant: an operation is in exactly one place: with the socket (outstanding), in the queue (`queued`), or with its
- *       owner. The socket's pointer to it stays until delivery, so that no second one can be submitted meanwhile.
+ * Invariant: an operation is in exactly one place: with the socket (outstanding), in the queue (`queued`), or with
+ *       its owner. The socket's pointer to it stays until delivery, so that no second one can be submitted meanwhile.
  *       A socket struct is given back when it is closed and its last completion has been delivered.
  */
 #include "vm/base/check.h"
@@ -28,7 +28,7 @@ struct loop_listener {
     uint32_t batch_count; /* connections tried for per event; adapts so that few tries find the queue empty */
 };
 
-/* -- completing ----------------------------------------------------------------------------------------------------------- */
+/* -- completing ------------------------------------------------------------------------------------------ */
 
 static void loop_op_complete(struct loop *loop, struct loop_op *op, cy_err err)
 {
@@ -54,7 +54,16 @@ static void loop_op_start(struct loop_op *op, struct loop_socket *socket, enum l
     op->err = CY_OK;
 }
 
-/* -- sockets ------------------------------------------------------------------------------------------------------------- */
+void loop_post(struct loop *loop, struct loop_op *op)
+{
+    CHECK(!op->queued);
+    DCHECK(op->done != NULL);
+    op->socket = NULL;
+    op->kind = LOOP_POST;
+    loop_op_complete(loop, op, op->err);
+}
+
+/* -- sockets --------------------------------------------------------------------------------------------- */
 
 static struct loop_socket *loop_socket_take(struct loop *loop)
 {
@@ -134,10 +143,18 @@ struct loop_socket *loop_socket_at(struct loop *loop, uint32_t index, uint32_t g
 }
 
 int loop_socket_descriptor(const struct loop_socket *socket) { return socket->descriptor; }
+bool loop_socket_is_system(const struct loop_socket *socket) { return socket->loop->backend->is_system; }
+void loop_socket_address(const struct loop_socket *socket, bool peer, struct address *address_out)
+{
+    CHECK(socket->open);
+    const struct loop_backend *backend = socket->loop->backend;
+    address_out->bytes = 0;
+    if (backend->address) backend->address(socket->loop->state, socket, peer, address_out);
+}
 void loop_socket_abort_on_close(struct loop_socket *socket) { socket->abort_on_close = true; }
 
-/* An outstanding operation is cancelled; one that is complete but not delivered turns into a cancelled one, so that the
- * owner of a closed socket needs one answer only. */
+/* An outstanding operation is cancelled; one that is complete but not delivered turns into a cancelled one, so that
+ * the owner of a closed socket needs one answer only. */
 static void loop_op_cancel(struct loop_socket *socket, struct loop_op *op)
 {
     if (op->queued)
@@ -201,7 +218,7 @@ static void loop_socket_wait(struct loop_socket *socket, struct loop_op *op)
     if (cy_failed(err)) loop_op_complete(socket->loop, op, err);
 }
 
-/* -- receive --------------------------------------------------------------------------------------------------------------- */
+/* -- receive --------------------------------------------------------------------------------------------- */
 
 static bool loop_is_empty(ssize_t result) { return result == -EAGAIN || result == -EWOULDBLOCK; }
 
@@ -253,7 +270,7 @@ void loop_receive_cancel(struct loop_socket *socket)
     if (socket->receive && !socket->receive->op.queued) loop_op_cancel(socket, &socket->receive->op);
 }
 
-/* -- send ------------------------------------------------------------------------------------------------------------------ */
+/* -- send ------------------------------------------------------------------------------------------------ */
 
 /* What is left, as the system wants it. */
 static int loop_send_gather(const struct loop_send *send, struct iovec *parts, size_t *bytes_out)
@@ -329,7 +346,7 @@ void loop_send(struct loop_socket *socket, struct loop_send *send)
         loop_socket_wait(socket, &send->op);
 }
 
-/* -- connect --------------------------------------------------------------------------------------------------------------- */
+/* -- connect --------------------------------------------------------------------------------------------- */
 
 /* The attempt is over without a connection: its socket goes, the operation keeps it alive until delivery. */
 static void loop_connect_fail(struct loop_socket *socket, cy_err err)
@@ -388,7 +405,7 @@ void loop_connect_cancel(struct loop *loop, struct loop_connect *connect)
     loop_connect_fail(connect->op.socket, CY_ERR(CANCELLED));
 }
 
-/* -- accept ---------------------------------------------------------------------------------------------------------------- */
+/* -- accept ---------------------------------------------------------------------------------------------- */
 
 static void loop_accept_resume(struct timer *timer)
 {
@@ -457,7 +474,7 @@ void loop_accept(struct loop_socket *socket, struct loop_accept *accept)
     loop_socket_wait(socket, &accept->op);
 }
 
-/* -- ready ----------------------------------------------------------------------------------------------------------------- */
+/* -- ready ----------------------------------------------------------------------------------------------- */
 
 static void loop_ready_try(struct loop_socket *socket)
 {
@@ -491,7 +508,7 @@ void loop_ready_cancel(struct loop_socket *socket)
     if (socket->ready && !socket->ready->op.queued) loop_op_cancel(socket, &socket->ready->op);
 }
 
-/* -- events and delivery ------------------------------------------------------------------------------------------------- */
+/* -- events and delivery --------------------------------------------------------------------------------- */
 
 void loop_on_event(struct loop_socket *socket, unsigned events)
 {
@@ -534,6 +551,7 @@ void loop_op_deliver(struct loop *loop, struct loop_op *op)
         case LOOP_RECEIVE: socket->receive = NULL; break;
         case LOOP_SEND: socket->send = NULL; break;
         case LOOP_READY: socket->ready = NULL; break;
+        case LOOP_POST: UNREACHABLE(); /* has no socket */
         }
         if (!socket->open && socket->undelivered_count == 0) loop_socket_recycle(socket);
     }

@@ -3,8 +3,9 @@
  * vm/net/loop_poll.c: the back end for every system that has poll(2).
  *
  * In:   sockets to watch. Out: events.
- * Invariant: the table holds exactly the registered sockets; each wait asks only for what an operation waits for, so a
- *       socket that nobody reads does not end the wait. Costs O(registered) per wait: this is the portable one, not the fast one.
+ * Invariant: the table holds exactly the registered sockets; each wait asks only for what an operation waits for, so
+ *       a socket that nobody reads does not end the wait. Costs O(registered) per wait: this is the portable one, not
+ *       the fast one.
  */
 #include "vm/base/check.h"
 #include "vm/base/mem.h"

@@ -3,8 +3,9 @@
  * vm/net/loop_system.c: the socket calls of the operating system, as the loop wants them.
  *
  * In:   descriptors. Out: counts, descriptors, or -errno.
- * Invariant: no call here blocks, none raises SIGPIPE, and every descriptor made here is non-blocking and close-on-exec.
- *       TCP_NODELAY is set on every connection: what is sent is sent whole, and `more` says when more follows.
+ * Invariant: no call here blocks, none raises SIGPIPE, and every descriptor made here is non-blocking and
+ *       close-on-exec. TCP_NODELAY is set on every connection: what is sent is sent whole, and `more` says when more
+ *       follows.
  */
 #include "vm/net/loop_internal.h"
 
@@ -136,8 +137,9 @@ int loop_system_accept(void *state, struct loop_socket *listener, struct address
     loop_system_set(descriptor, SOL_SOCKET, SO_NOSIGPIPE);
 #endif
 #endif
-    /* Linux lets a connection inherit this from its listener (listen_open sets it there), other systems do not. One call
-     * per connection is 1 % of a request on a new connection: not worth relying on inherited listeners having it. */
+    /* Linux lets a connection inherit this from its listener (listen_open sets it there), other systems do not. One
+     * call per connection is 1 % of a request on a new connection: not worth relying on inherited listeners having
+     * it. */
     if (peer_out->storage.ss_family == AF_INET || peer_out->storage.ss_family == AF_INET6)
         loop_system_set(descriptor, IPPROTO_TCP, TCP_NODELAY);
     return descriptor;
@@ -173,6 +175,18 @@ int loop_system_shutdown_send(void *state, struct loop_socket *socket)
     return shutdown(socket->descriptor, SHUT_WR) == 0 ? 0 : -errno;
 }
 
+void loop_system_address(void *state, const struct loop_socket *socket, bool peer,
+                         struct address *address_out)
+{
+    (void)state;
+    struct sockaddr *name = (struct sockaddr *)&address_out->storage;
+    address_out->bytes = sizeof address_out->storage;
+    int result = peer ? getpeername(socket->descriptor, name, &address_out->bytes)
+                      : getsockname(socket->descriptor, name, &address_out->bytes);
+    bool is_ip = result == 0 && (name->sa_family == AF_INET || name->sa_family == AF_INET6);
+    if (!is_ip) address_out->bytes = 0;
+}
+
 void loop_system_close_descriptor(void *state, struct loop_socket *socket)
 {
     (void)state;
@@ -180,16 +194,16 @@ void loop_system_close_descriptor(void *state, struct loop_socket *socket)
         struct linger linger = {.l_onoff = 1, .l_linger = 0};
         setsockopt(socket->descriptor, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     }
-    close(
-        socket
-            ->descriptor); /* EINTR still closes on the systems we know; a second close could hit a stranger */
+    /* EINTR still closes on the systems we know; a second close could hit a stranger */
+    close(socket->descriptor);
 }
 
-/* -- listening ------------------------------------------------------------------------------------------------------------ */
+/* -- listening ------------------------------------------------------------------------------------------- */
 
 static cy_err loop_system_bind(int descriptor, const struct address *address, bool share)
 {
-    /* A restart must not wait for the last connections of the one before. Linux still refuses a port that is listened on. */
+    /* A restart must not wait for the last connections of the one before. Linux still refuses a port that is listened
+     * on. */
     loop_system_set(descriptor, SOL_SOCKET, SO_REUSEADDR);
 #ifdef SO_REUSEPORT
     int one = 1;

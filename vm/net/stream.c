@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/net/stream.c: the stream over a plain socket.
+ * vm/net/stream.c: the stream over a plain socket, and what all streams share: pushed-back bytes, and being ready
+ * without a handshake.
  *
  * In:   reads and writes. Out: the loop's receives and sends, one to one.
  * Invariant: the operations live in the caller's struct stream_read and stream_write, so the stream itself may be given
@@ -14,6 +15,8 @@
 struct stream_tcp {
     struct stream stream; /* first: a struct stream * is this one too */
     struct loop_socket *socket;
+    struct stream_info info; /* addresses: once somebody asked, or as they were set */
+    bool knows_peer, knows_local;
 };
 _Static_assert(sizeof(struct stream_tcp) <= LOOP_BLOCK_BYTES, "streams come from the loop's block list");
 
@@ -54,6 +57,26 @@ static void stream_tcp_write(struct stream *stream, struct stream_write *write)
     loop_send(stream_tcp_socket(stream), &write->send);
 }
 
+/* Most peers are known from accept; our own end is asked for once per connection, when somebody wants to know. */
+static const struct stream_info *stream_tcp_info(struct stream *stream)
+{
+    struct stream_tcp *tcp = (struct stream_tcp *)stream;
+    if (!tcp->knows_peer) loop_socket_address(tcp->socket, true, &tcp->info.peer);
+    if (!tcp->knows_local) loop_socket_address(tcp->socket, false, &tcp->info.local);
+    tcp->knows_peer = tcp->knows_local = true;
+    return &tcp->info;
+}
+
+static void stream_tcp_set_addresses(struct stream *stream, const struct address *peer,
+                                     const struct address *local)
+{
+    struct stream_tcp *tcp = (struct stream_tcp *)stream;
+    if (peer) tcp->info.peer = *peer;
+    if (local) tcp->info.local = *local;
+    tcp->knows_peer |= peer != NULL;
+    tcp->knows_local |= local != NULL;
+}
+
 static bool stream_tcp_is_quiet(struct stream *stream)
 {
     return loop_socket_is_quiet(stream_tcp_socket(stream));
@@ -83,6 +106,9 @@ static const struct stream_type stream_tcp_type = {
     .read = stream_tcp_read,
     .read_cancel = stream_tcp_read_cancel,
     .write = stream_tcp_write,
+    .ready = stream_ready_at_once,
+    .info = stream_tcp_info,
+    .set_addresses = stream_tcp_set_addresses,
     .is_quiet = stream_tcp_is_quiet,
     .shutdown_write = stream_tcp_shutdown_write,
     .abort_on_close = stream_tcp_abort_on_close,
@@ -96,14 +122,82 @@ cy_err stream_tcp_new(struct loop *loop, struct loop_socket *owned_socket, struc
         loop_socket_close(&owned_socket);
         return CY_ERR(NO_MEMORY);
     }
-    *tcp = (struct stream_tcp){.stream = {.type = &stream_tcp_type, .loop = loop}, .socket = owned_socket};
+    memset(tcp, 0, sizeof *tcp);
+    tcp->stream.type = &stream_tcp_type;
+    tcp->stream.loop = loop;
+    tcp->socket = owned_socket;
+    tcp->info.descriptor = loop_socket_is_system(owned_socket) ? loop_socket_descriptor(owned_socket) : -1;
     *stream_out = &tcp->stream;
     return CY_OK;
 }
 
-void stream_close(struct stream **stream)
+/* -- what all streams share ---------------------------------------------------------------------------- */
+
+/* The stream may have been closed since; then `stream` is NULL. */
+static void stream_on_unread(struct loop_op *op)
 {
-    struct stream *which = *stream;
-    *stream = NULL;
-    if (which) which->type->close(which);
+    struct loop_receive *receive = CY_CONTAINER_OF(op, struct loop_receive, op);
+    struct stream_read *read = CY_CONTAINER_OF(receive, struct stream_read, receive);
+    if (read->stream) read->stream->posted_read = NULL;
+    read->stream = NULL;
+    read->err = op->err;
+    read->done(read);
+}
+
+void stream_read_unread(struct stream *stream, struct stream_read *read)
+{
+    read->buffer = stream->unread;
+    stream->unread = NULL;
+    stream->posted_read = read;
+    read->stream = stream;
+    read->receive.op.done = stream_on_unread;
+    read->receive.op.err = CY_OK;
+    loop_post(stream->loop, &read->receive.op);
+}
+
+void stream_unread(struct stream *stream, struct buffer *owned_buffer)
+{
+    CHECK(!stream->unread && !stream->posted_read);
+    if (owned_buffer->begin == owned_buffer->end)
+        buffer_unref(&owned_buffer); /* a read never gives nothing */
+    else
+        stream->unread = owned_buffer;
+}
+
+static void stream_on_ready(struct loop_op *op)
+{
+    struct stream_ready *ready = CY_CONTAINER_OF(op, struct stream_ready, op);
+    if (ready->stream) ready->stream->posted_ready = NULL;
+    ready->stream = NULL;
+    ready->err = op->err;
+    ready->done(ready);
+}
+
+void stream_ready_at_once(struct stream *stream, struct stream_ready *ready)
+{
+    CHECK(!stream->posted_ready);
+    stream->posted_ready = ready;
+    ready->stream = stream;
+    ready->op.done = stream_on_ready;
+    ready->op.err = CY_OK;
+    loop_post(stream->loop, &ready->op);
+}
+
+void stream_close(struct stream **stream_pointer)
+{
+    struct stream *stream = *stream_pointer;
+    *stream_pointer = NULL;
+    if (!stream) return;
+    buffer_unref(&stream->unread);
+    if (stream->posted_read) {
+        struct stream_read *read = stream->posted_read;
+        buffer_unref(&read->buffer);
+        read->receive.op.err = CY_ERR(CANCELLED);
+        read->stream = NULL;
+    }
+    if (stream->posted_ready) {
+        stream->posted_ready->op.err = CY_ERR(CANCELLED);
+        stream->posted_ready->stream = NULL;
+    }
+    stream->type->close(stream);
 }

@@ -2,27 +2,56 @@
  *
  * vm/net/stream.h: a byte stream, whatever carries it: TCP now, TLS and the tests' loopback behind the same type.
  *
- * In:   a stream_read or stream_write in the caller's memory. Out: one call of its `done`, from a later point of the turn.
+ * In:   a stream_read, stream_write or stream_ready in the caller's memory. Out: one call of its `done`, from a later
+ *       point of the turn.
  * Ownership: as in loop.h. A read completes with a buffer owned by the reader; NULL buffer with OK is the clean end.
- * Invariant: one read and one write outstanding at most.
+ *       Closing completes what is outstanding with CANCELLED.
+ * Invariant: one read, one write and one ready outstanding at most.
+ *
+ * What every carrier shares is in struct stream itself: bytes that were pushed back, and completions that need no
+ * event.
  */
 #ifndef CY_NET_STREAM_H
 #define CY_NET_STREAM_H
 
+#include "vm/base/check.h"
 #include "vm/net/loop.h"
 
 struct stream;
 
+/* Zero these before their first use. */
 struct stream_read {
     void (*done)(struct stream_read *read);
     cy_err err;
-    struct buffer *buffer;      /* owned by the reader in done */
-    struct loop_receive receive; /* private to the carrier */
+    struct buffer *buffer; /* owned by the reader in done */
+    /* private to the carrier */
+    struct loop_receive receive;
+    struct stream *stream; /* while pushed-back bytes are on their way */
 };
 struct stream_write {
     void (*done)(struct stream_write *write);
     cy_err err;
     struct loop_send send; /* fill send.parts, part_count, more before stream_write_start */
+};
+/* Waits until bytes may be exchanged and `stream_info` says with whom: the end of a handshake. */
+struct stream_ready {
+    void (*done)(struct stream_ready *ready);
+    cy_err err;
+    /* private to the carrier */
+    struct loop_op op;
+    struct stream *stream;
+};
+
+/* Who is at the other end and what was agreed on. Complete once ready; views are good as long as the stream. */
+struct stream_info {
+    bool secure;                /* nobody between could read or change the bytes */
+    cy_bytes alpn;              /* RFC 7301; empty: nothing was agreed on */
+    cy_bytes sni;               /* the name that the client asked for; empty: none */
+    cy_bytes peer_certificate;  /* DER, verified; empty: none */
+    struct address peer, local; /* `bytes` 0: not known (no socket) */
+    /* Where the stream's bytes are the socket's own bytes, for splice and sendfile; -1 where they are not (TLS). What
+     * was pushed back is not in the socket. */
+    int descriptor;
 };
 
 struct stream_type {
@@ -30,6 +59,10 @@ struct stream_type {
     void (*read)(struct stream *stream, struct stream_read *read);
     void (*read_cancel)(struct stream *stream);
     void (*write)(struct stream *stream, struct stream_write *write);
+    void (*ready)(struct stream *stream, struct stream_ready *ready);
+    const struct stream_info *(*info)(struct stream *stream);
+    /* What stands in `info` from now on. NULL: leave that one. */
+    void (*set_addresses)(struct stream *stream, const struct address *peer, const struct address *local);
     bool (*is_quiet)(struct stream *stream);
     void (*shutdown_write)(struct stream *stream);
     void (*abort_on_close)(struct stream *stream);
@@ -38,16 +71,56 @@ struct stream_type {
 struct stream {
     const struct stream_type *type;
     struct loop *loop;
+    struct buffer *unread;             /* pushed back: the next read's */
+    struct stream_read *posted_read;   /* complete with what was pushed back, not yet delivered */
+    struct stream_ready *posted_ready; /* complete, not yet delivered */
 };
 
-CY_NODISCARD cy_err stream_tcp_new(struct loop *loop, struct loop_socket *owned_socket, struct stream **stream_out);
+CY_NODISCARD cy_err stream_tcp_new(struct loop *loop, struct loop_socket *owned_socket,
+                                   struct stream **stream_out);
 
-static inline void stream_read_start(struct stream *s, struct stream_read *read) { s->type->read(s, read); }
+/* -- for users ------------------------------------------------------------------------------------------ */
+void stream_read_unread(struct stream *stream, struct stream_read *read); /* stream_read_start's rare half */
+static inline void stream_read_start(struct stream *stream, struct stream_read *read)
+{
+    DCHECK(!stream->posted_read);
+    if (CY_UNLIKELY(stream->unread != NULL))
+        stream_read_unread(stream, read);
+    else
+        stream->type->read(stream, read);
+}
+/* Harmless when the read is complete but not yet delivered, or when there is none. */
 static inline void stream_read_cancel(struct stream *s) { s->type->read_cancel(s); }
-static inline void stream_write_start(struct stream *s, struct stream_write *write) { s->type->write(s, write); }
-static inline bool stream_is_quiet(struct stream *s) { return s->type->is_quiet(s); }
+static inline void stream_write_start(struct stream *s, struct stream_write *write)
+{
+    s->type->write(s, write);
+}
+/* Where there is no handshake this completes at once (from a later point, as everything does). */
+static inline void stream_ready_start(struct stream *s, struct stream_ready *ready)
+{
+    s->type->ready(s, ready);
+}
+/* Borrowed until the stream is closed. The first call may ask the system for addresses. */
+static inline const struct stream_info *stream_info(struct stream *s) { return s->type->info(s); }
+/* For who knows them better than the socket: the accept that was told the peer, a PROXY protocol header. */
+static inline void stream_set_addresses(struct stream *s, const struct address *peer,
+                                        const struct address *local)
+{
+    s->type->set_addresses(s, peer, local);
+}
+/* Pushes back what was read too far (behind a PROXY protocol header, or while finding out which protocol is spoken):
+ * the next read gives this very buffer. No read may be outstanding, nothing else pushed back. */
+void stream_unread(struct stream *stream, struct buffer *owned_buffer);
+static inline bool stream_is_quiet(struct stream *s)
+{
+    return !s->unread && !s->posted_read && s->type->is_quiet(s);
+}
 static inline void stream_shutdown_write(struct stream *s) { s->type->shutdown_write(s); }
 static inline void stream_abort_on_close(struct stream *s) { s->type->abort_on_close(s); }
 void stream_close(struct stream **stream); /* clears the pointer */
+
+/* -- for carriers --------------------------------------------------------------------------------------- */
+/* `ready` of a carrier without a handshake. */
+void stream_ready_at_once(struct stream *stream, struct stream_ready *ready);
 
 #endif

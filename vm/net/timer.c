@@ -4,20 +4,21 @@
  *
  * In:   due times in ms. Out: calls of `fire`.
  *
- * Level l has 64 slots of 64^l ms. A timer sits on the level of the highest group of 6 bits in which its time differs from
- * `now`, in the slot that this group names:
+ * Level l has 64 slots of 64^l ms. A timer sits on the level of the highest group of 6 bits in which its time differs
+ * from `now`, in the slot that this group names:
  *
  *     placed  000001 000101 110000        level 1 is the highest group that differs,
  *     now     000001 000011 001010        so level 1, slot 000101
  *
- * Hence all timers of a level are due before all of a higher one, the first occupied slot of the lowest occupied level
- * comes next, and nothing wraps. When `now` reaches the begin of a slot above level 0, its timers are placed again,
- * one level or more lower: at most LEVELS times in a timer's life.
+ * Hence all timers of a level are due before all of a higher one, the first occupied slot of the lowest occupied
+ * level comes next, and nothing wraps. When `now` reaches the begin of a slot above level 0, its timers are placed
+ * again, one level or more lower: at most LEVELS times in a timer's life.
  *
- * A timer moved to a later time stays where it is; only due_ms changes, and it is placed again when its old slot comes up.
- * Most timers (idle, read, write limits) are moved or cleared long before that.
+ * A timer moved to a later time stays where it is; only due_ms changes, and it is placed again when its old slot
+ * comes up. Most timers (idle, read, write limits) are moved or cleared long before that.
  *
- * Invariant: placed_ms > now for every timer in a slot; a bit of `occupied` is set exactly when its slot is not empty.
+ * Invariant: placed_ms > now for every timer in a slot; a bit of `occupied` is set exactly when its slot is not
+ *            empty.
  */
 #include "vm/net/timer.h"
 

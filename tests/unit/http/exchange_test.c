@@ -33,6 +33,8 @@ struct exchange_world {
     struct http_verdict *answer; /* the back's, when it shall not depend on the request */
     uint8_t *body;               /* a pattern that every answer is a prefix of */
     unsigned front_requests, front_gone;
+    bool front_secure; /* of the last request */
+    struct address front_client;
 };
 
 static const uint32_t exchange_body_bytes_max = 150000;
@@ -62,6 +64,8 @@ static void exchange_on_front_request(void *context, struct http_exchange *excha
 {
     struct exchange_world *world = context;
     world->front_requests++;
+    world->front_secure = http_exchange_request(exchange)->secure;
+    world->front_client = http_exchange_request(exchange)->client;
     http_exchange_answer(exchange, world->proxy);
 }
 
@@ -232,7 +236,8 @@ static unsigned exchange_talk(struct exchange_world *world, struct stream *near,
         .world = world, .stream = near, .read.done = exchange_on_read, .write.done = exchange_on_written};
     struct address address;
     ck_assert(!cy_failed(address_from_ip(CY_BYTES("10.0.0.2"), 1, &address)));
-    ck_assert(!cy_failed(http_server_adopt(world->front, far, &address)));
+    stream_set_addresses(far, &address, NULL);
+    ck_assert(!cy_failed(http_server_adopt(world->front, far)));
     builder_init(&peer.requests);
     builder_init(&peer.received);
     exchange_write_requests(&peer);
@@ -314,6 +319,57 @@ START_TEST(test_a_request_needs_no_socket)
 }
 END_TEST
 
+/* One request over a stream that says `info` of itself. True: it reached the handler; else the server closed. */
+static bool exchange_ask(struct exchange_world *world, const struct stream_info *info)
+{
+    struct stream *near, *far;
+    unsigned before = world->front_requests;
+    ck_assert(!cy_failed(loopback_pair(world->loop, 0, &near, &far)));
+    loopback_set_info(far, info);
+    ck_assert(!cy_failed(http_server_adopt(world->front, far)));
+    struct exchange_peer peer = {
+        .world = world, .stream = near, .read.done = exchange_on_read, .write.done = exchange_on_written};
+    builder_init(&peer.received);
+    peer.write.send.parts[0] = CY_BYTES("GET /35 HTTP/1.1\r\nHost: a\r\n\r\n");
+    peer.write.send.part_count = 1;
+    stream_read_start(near, &peer.read);
+    stream_write_start(near, &peer.write);
+    for (int i = 0; !peer.ended && peer.received.count == 0; i++) {
+        ck_assert_int_lt(i, EXCHANGE_TURNS_MAX);
+        ck_assert(!cy_failed(loop_turn(world->loop)));
+    }
+    bool closed = peer.ended;
+    stream_close(&peer.stream);
+    while (!peer.write_done || !peer.read_done) {
+        loop_wake(world->loop);
+        ck_assert(!cy_failed(loop_turn(world->loop)));
+    }
+    builder_fini(&peer.received);
+    ck_assert(closed == (world->front_requests == before));
+    return !closed;
+}
+
+START_TEST(test_what_a_stream_says_of_itself_decides_and_shows)
+{
+    struct exchange_world world;
+    exchange_open(&world, 9, 0);
+    struct stream_info info = {.descriptor = -1};
+    ck_assert(!cy_failed(address_from_ip(CY_BYTES("192.0.2.77"), 4711, &info.peer)));
+    ck_assert(exchange_ask(&world, &info));
+    ck_assert(!world.front_secure);
+    ck_assert(address_equal(&world.front_client, &info.peer));
+    info.secure = true;
+    info.alpn = CY_BYTES("http/1.1");
+    ck_assert(exchange_ask(&world, &info));
+    ck_assert(world.front_secure);
+    info.alpn = CY_BYTES("h2"); /* agreed on, but nobody is there who speaks it: not a byte is read */
+    ck_assert(!exchange_ask(&world, &info));
+    info.alpn = CY_BYTES("http/1.1x");
+    ck_assert(!exchange_ask(&world, &info));
+    exchange_close(&world);
+}
+END_TEST
+
 /* In the steady state a proxied request allocates nothing, from the client's first byte to its last. */
 START_TEST(test_a_keep_alive_request_allocates_nothing)
 {
@@ -325,7 +381,8 @@ START_TEST(test_a_keep_alive_request_allocates_nothing)
     ck_assert(!cy_failed(http_verdict_respond(200, body, NULL, 0, &world.answer, NULL)));
     ck_assert(!cy_failed(loopback_pair(world.loop, 0, &near, &far)));
     ck_assert(!cy_failed(address_from_ip(CY_BYTES("10.0.0.2"), 1, &address)));
-    ck_assert(!cy_failed(http_server_adopt(world.front, far, &address)));
+    stream_set_addresses(far, &address, NULL);
+    ck_assert(!cy_failed(http_server_adopt(world.front, far)));
     struct exchange_peer peer = {
         .world = &world, .stream = near, .read.done = exchange_on_read, .write.done = exchange_on_written};
     uint64_t before = 0;
@@ -376,7 +433,8 @@ static bool exchange_without_memory(uint64_t n)
     builder_init(&peer.received);
     ck_assert_ptr_nonnull(builder_reserve(&peer.received, 65536));
     mem_fail_after(n);
-    cy_err adopted = http_server_adopt(world.front, far, &address);
+    stream_set_addresses(far, &address, NULL);
+    cy_err adopted = http_server_adopt(world.front, far);
     stream_read_start(near, &peer.read);
     peer.write.send.parts[0] = CY_BYTES("POST /35 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
     peer.write.send.part_count = 1;
@@ -416,6 +474,7 @@ Suite *unit_suite_http_exchange(void)
     tcase_add_test(cases, test_every_answer_arrives_whole_and_in_order);
     tcase_add_test(cases, test_breaking_connections_lose_nothing_and_invent_nothing);
     tcase_add_test(cases, test_a_request_needs_no_socket);
+    tcase_add_test(cases, test_what_a_stream_says_of_itself_decides_and_shows);
     tcase_add_test(cases, test_a_keep_alive_request_allocates_nothing);
     tcase_add_test(cases, test_no_memory_at_any_allocation_ends_the_exchange_and_leaks_nothing);
     suite_add_tcase(suite, cases);

@@ -85,9 +85,9 @@ END_TEST
 START_TEST(test_find_field_takes_the_first_of_a_name)
 {
     const struct http_field fields[] = {
-        {CY_BYTES("X-A"), CY_BYTES("1"), 0},
-        {CY_BYTES("Host"), CY_BYTES("2"), HTTP_FIELD_HOST},
-        {CY_BYTES("x-a"), CY_BYTES("3"), 0},
+        {CY_BYTES("X-A"), CY_BYTES("1"), 0, false},
+        {CY_BYTES("Host"), CY_BYTES("2"), HTTP_FIELD_HOST, false},
+        {CY_BYTES("x-a"), CY_BYTES("3"), 0, false},
     };
     ck_assert(cy_bytes_equal(http_find_field(fields, 3, CY_BYTES("x-A"))->value, CY_BYTES("1")));
     ck_assert(cy_bytes_equal(http_find_field(fields, 3, CY_BYTES("HOST"))->value, CY_BYTES("2")));

@@ -137,14 +137,15 @@ static uint8_t llhttp_judge_request(struct llhttp_reader *reader, struct http_fr
     bool has_host = http_find_field(reader->fields, reader->head.field_count, CY_BYTES("host")) != NULL;
     if (!has_host)
         reader->fields[reader->head.field_count++] =
-            (struct http_field){CY_BYTES("Host"), CY_BYTES(""), HTTP_FIELD_HOST};
+            (struct http_field){CY_BYTES("Host"), CY_BYTES(""), HTTP_FIELD_HOST, false};
     /* An absolute target beside the added field would disagree with it. */
     if (!has_host && reader->head.target.data[0] != '/')
         reader->head.minor_version = 0, reader->head.field_count--;
     uint8_t *space = mem_alloc(h1_space_needed(&reader->head));
-    uint8_t fault = h1_judge_request(&reader->head, space, request);
+    struct h1_request connection = {0};
+    uint8_t fault = h1_judge_request(&reader->head, space, request, &connection);
     *body_out = request->body;
-    *keep_alive_out = request->keep_alive;
+    *keep_alive_out = connection.keep_alive;
     if (http_find_field(reader->fields, reader->head.field_count, CY_BYTES("upgrade"))) reader->ended = true;
     mem_free(space);
     mem_free(request);

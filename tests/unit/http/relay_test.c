@@ -141,11 +141,43 @@ START_TEST(test_small_chunks_are_moved_together)
 }
 END_TEST
 
+static void relay_test_release(struct buffer *buffer) { ++*(unsigned *)buffer->context; }
+
+/* What is lent is sent as it lies there: pieces are not moved together in memory that is somebody else's. */
+START_TEST(test_foreign_memory_is_not_written)
+{
+    static const uint8_t body[] =
+        "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n"; /* read only: a write is a crash */
+    struct buffer_pool *pool;
+    unsigned released = 0;
+    ck_assert(!cy_failed(buffer_pool_new(4, &pool)));
+    struct buffer *buffer = buffer_wrap(pool, body, sizeof body - 1, relay_test_release, &released);
+    struct relay relay;
+    struct loop_send send = {.part_count = 0};
+    struct relay_hold hold = {.buffers = {NULL}};
+    relay_begin(&relay, &(struct http_framing){HTTP_BODY_CHUNKED, 0}, false);
+    ck_assert_int_eq(relay_fill(&relay, buffer, &send, &hold), RELAY_ENDED);
+    ck_assert_uint_eq(send.part_count, 3);
+    relay_hold_add(&hold, buffer);
+    struct builder out;
+    builder_init(&out);
+    relay_collect(&send, &out);
+    ck_assert(cy_bytes_equal(builder_view(&out), CY_BYTES("abc")));
+    builder_fini(&out);
+    ck_assert_uint_eq(released, 0);
+    relay_hold_release(&hold);
+    ck_assert_uint_eq(released, 1);
+    relay_end(&relay);
+    buffer_pool_free(&pool);
+}
+END_TEST
+
 Suite *unit_suite_http_relay(void);
 Suite *unit_suite_http_relay(void)
 {
     Suite *suite = suite_create("http_relay");
     TCase *cases = tcase_create("relay");
+    tcase_add_test(cases, test_foreign_memory_is_not_written);
     tcase_add_test(cases, test_framings_change_and_bytes_stay);
     tcase_add_test(cases, test_trailers_arrive_filtered);
     tcase_add_test(cases, test_a_fault_is_passed_up);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * tests/unit/net/buffer_test.c: proves that buffers are counted, reused last in first out, bounded in the free
- * list, that a pool with lent buffers cannot be freed, and that a write after the last unref is found in DEBUG
- * builds.
+ * list, that a pool with lent buffers cannot be freed, that a write after the last unref is found in DEBUG
+ * builds, and that foreign memory is lent without a copy and given back exactly once.
  */
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
@@ -91,6 +91,69 @@ START_TEST(test_no_memory_is_null)
 }
 END_TEST
 
+struct buffer_test_loan {
+    int released_count;
+    const uint8_t *data;
+    struct buffer_pool *pool;
+    bool takes_another; /* `release` may use the pool */
+};
+static void buffer_test_release(struct buffer *buffer)
+{
+    struct buffer_test_loan *loan = buffer->context;
+    loan->released_count++;
+    ck_assert_ptr_eq(buffer->data, loan->data);
+    if (!loan->takes_another) return;
+    struct buffer *other = buffer_take(loan->pool);
+    buffer_unref(&other);
+}
+
+START_TEST(test_foreign_memory_is_lent_and_released_once)
+{
+    static const uint8_t text[LIMIT_BUFFER_BYTES] =
+        "a document"; /* the size of a pooled buffer, to confuse */
+    struct buffer_pool *pool;
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    struct buffer_test_loan loan = {.data = text, .pool = pool, .takes_another = true};
+    for (int i = 1; i <= 3; i++) {
+        uint64_t allocations = mem_allocation_count();
+        struct buffer *buffer = buffer_wrap(pool, text, sizeof text, buffer_test_release, &loan);
+        ck_assert(buffer_is_foreign(buffer));
+        ck_assert_ptr_eq(buffer_view(buffer).data, text); /* no copy */
+        ck_assert_uint_eq(buffer_view(buffer).count, sizeof text);
+        ck_assert_uint_eq(buffer_space(buffer), 0);
+        ck_assert_uint_eq(buffer_pool_lent(pool), 1);
+        if (i > 1) ck_assert_uint_eq(mem_allocation_count(), allocations); /* the struct is pooled */
+        struct buffer *again = buffer_ref(buffer);
+        buffer_unref(&buffer);
+        ck_assert_int_eq(loan.released_count, i - 1);
+        again->begin = 5; /* half read */
+        buffer_unref(&again);
+        ck_assert_int_eq(loan.released_count, i);
+        ck_assert_uint_eq(buffer_pool_lent(pool), 0);
+    }
+    struct buffer *own = buffer_take(pool); /* foreign memory did not get among the pool's own */
+    ck_assert(!buffer_is_foreign(own));
+    ck_assert_ptr_ne(own->data, text);
+    buffer_unref(&own);
+    buffer_pool_free(&pool);
+    ck_assert_str_eq((const char *)text, "a document");
+}
+END_TEST
+
+START_TEST(test_loan_without_memory_is_not_released)
+{
+    struct buffer_pool *pool;
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    struct buffer_test_loan loan = {0};
+    mem_fail_after(0);
+    ck_assert_ptr_null(buffer_wrap(pool, (const uint8_t *)"x", 1, buffer_test_release, &loan));
+    mem_fail_never();
+    ck_assert_int_eq(loan.released_count, 0);
+    ck_assert_uint_eq(buffer_pool_lent(pool), 0);
+    buffer_pool_free(&pool);
+}
+END_TEST
+
 START_TEST(test_pool_with_lent_buffers_aborts)
 {
     struct buffer_pool *pool;
@@ -123,6 +186,8 @@ Suite *unit_suite_net_buffer(void)
     tcase_add_test(tests, test_sizes);
     tcase_add_test(tests, test_free_list_is_bounded);
     tcase_add_test(tests, test_no_memory_is_null);
+    tcase_add_test(tests, test_foreign_memory_is_lent_and_released_once);
+    tcase_add_test(tests, test_loan_without_memory_is_not_released);
     tcase_add_test_raise_signal(tests, test_pool_with_lent_buffers_aborts, SIGABRT);
 #ifdef CY_DEBUG
     tcase_add_test_raise_signal(tests, test_write_after_unref_aborts, SIGABRT);

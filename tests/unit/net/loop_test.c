@@ -5,7 +5,9 @@
  * reset are told apart; watched descriptors, timers, the hook and the wake-up do as loop.h says.
  */
 #include "tests/unit/net/loop_rig.h"
+#include "vm/base/limits.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 START_TEST(test_no_such_backend)
@@ -48,6 +50,64 @@ START_TEST(test_completions_come_once_and_later)
     loop_socket_close(&b);
     ck_assert_ptr_null(a);
     loop_free(&loop);
+}
+END_TEST
+
+/* Posts itself again until it has been delivered `posts_left` times more. */
+struct loop_test_post {
+    struct loop_op op;
+    struct loop *loop;
+    int done_count, posts_left;
+    bool inside, posting;
+};
+static void loop_test_on_post(struct loop_op *op)
+{
+    struct loop_test_post *post = CY_CONTAINER_OF(op, struct loop_test_post, op);
+    post->done_count++;
+    if (post->posting) post->inside = true;
+    if (post->posts_left-- <= 0) return;
+    post->posting = true;
+    loop_post(post->loop, op);
+    post->posting = false;
+}
+
+START_TEST(test_a_posted_op_completes_once_later_and_without_waiting)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_test_post first = {.op.done = loop_test_on_post, .loop = loop, .posting = true};
+    struct loop_test_post second = {
+        .op.done = loop_test_on_post, .loop = loop, .posts_left = LIMIT_LOOP_ROUNDS + 3};
+    first.op.err = CY_ERR(RESET);
+    loop_post(loop,
+              &first.op); /* outside a turn: no timer and no wake-up is needed, or the turn would hang */
+    loop_post(loop, &second.op);
+    first.posting = false;
+    ck_assert_int_eq(first.done_count, 0);
+    ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert_int_eq(first.done_count, 1);
+    ck_assert(!first.inside && !second.inside);
+    ck_assert(cy_is(first.op.err, CY_ERR_RESET)); /* as it was posted */
+    /* What posts itself again is held off at the end of the turn's rounds, and goes on in the next turn. */
+    ck_assert_int_eq(second.done_count, LIMIT_LOOP_ROUNDS);
+    ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert_int_eq(second.done_count, LIMIT_LOOP_ROUNDS + 4);
+    /* On its way it may still turn into something else. */
+    first.op.err = CY_OK;
+    loop_post(loop, &first.op);
+    first.op.err = CY_ERR(CANCELLED);
+    ck_assert(!cy_failed(loop_flush(loop)));
+    ck_assert_int_eq(first.done_count, 2);
+    ck_assert(cy_is(first.op.err, CY_ERR_CANCELLED));
+    loop_free(&loop);
+}
+END_TEST
+
+START_TEST(test_posting_an_outstanding_op_aborts)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_test_post post = {.op.done = loop_test_on_post, .loop = loop};
+    loop_post(loop, &post.op);
+    loop_post(loop, &post.op);
 }
 END_TEST
 
@@ -408,6 +468,10 @@ Suite *unit_suite_net_loop(void)
     TCase *tests = tcase_create("every back end");
     tcase_add_test(tests, test_no_such_backend);
     tcase_add_loop_test(tests, test_completions_come_once_and_later, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_a_posted_op_completes_once_later_and_without_waiting, 0,
+                        LOOP_RIG_BACKENDS);
+    tcase_add_loop_test_raise_signal(tests, test_posting_an_outstanding_op_aborts, SIGABRT, 0,
+                                     LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_idle_receive_holds_no_buffer, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_close_takes_back_what_was_received, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_receive_cancel_leaves_the_socket_usable, 0, LOOP_RIG_BACKENDS);

@@ -2,10 +2,12 @@
  *
  * tests/unit/net/stream_test.c: proves, over the simulated network and over the loopback pair, that a stream
  * delivers every byte once and in order whatever the sizes of reads and writes, ends cleanly, and that a broken
- * network leaves no operation undelivered and no buffer lent. One seed is one run; a failing one is named.
+ * network leaves no operation undelivered and no buffer lent; that bytes pushed back come first, that being ready
+ * comes later, and that a stream knows who is at its ends. One seed is one run; a failing one is named.
  */
 #include "tests/support/loop_sim.h"
 #include "tests/support/loopback.h"
+#include "tests/unit/net/loop_rig.h"
 #include "vm/net/loop_internal.h"
 #include "vm/net/stream.h"
 
@@ -254,6 +256,169 @@ START_TEST(test_loopback_close_and_abort)
 }
 END_TEST
 
+/* -- what all streams share ------------------------------------------------------------------------------ */
+
+struct stream_test_ready {
+    struct stream_ready ready;
+    int done_count;
+};
+static void stream_test_on_ready(struct stream_ready *ready)
+{
+    CY_CONTAINER_OF(ready, struct stream_test_ready, ready)->done_count++;
+}
+
+/* Loops and pairs of the three kinds: the simulator, the loopback, TCP on 127.0.0.1. */
+static struct loop *stream_test_pair(int kind, struct stream **a, struct stream **b)
+{
+    struct loop_sim_options options = {.seed = 11};
+    struct loop *loop;
+    struct loop_sim *sim;
+    if (kind == 0) {
+        ck_assert(!cy_failed(loop_sim_new(&options, &loop, &sim)));
+        stream_test_sim_pair(loop, sim, a, b);
+    } else if (kind == 1) {
+        ck_assert(!cy_failed(loop_new("poll", &loop)));
+        ck_assert(!cy_failed(loopback_pair(loop, 0, a, b)));
+    } else {
+        struct loop_socket *client, *server;
+        loop = loop_rig_new(kind - 2);
+        loop_rig_tcp_pair(loop, &client, &server);
+        ck_assert(!cy_failed(stream_tcp_new(loop, client, a)));
+        ck_assert(!cy_failed(stream_tcp_new(loop, server, b)));
+    }
+    return loop;
+}
+enum { STREAM_TEST_KINDS = 2 + LOOP_RIG_BACKENDS };
+
+static void stream_test_close_pair(struct loop *loop, struct stream *a, struct stream *b)
+{
+    stream_close(&a);
+    stream_close(&b);
+    for (int i = 0; i < 3; i++) {
+        loop_wake(loop);
+        ck_assert(!cy_failed(loop_turn(loop)));
+    }
+    ck_assert_uint_eq(buffer_pool_lent(loop_buffers(loop)), 0);
+    loop_free(&loop);
+}
+
+START_TEST(test_ready_comes_later_and_close_cancels_it)
+{
+    struct stream *a, *b;
+    struct loop *loop = stream_test_pair(_i, &a, &b);
+    struct stream_test_ready ready = {.ready.done = stream_test_on_ready};
+    struct stream_test_ready cut = {.ready.done = stream_test_on_ready};
+    stream_ready_start(a, &ready.ready);
+    stream_ready_start(b, &cut.ready);
+    ck_assert_int_eq(ready.done_count, 0);
+    stream_close(&b);
+    while (ready.done_count + cut.done_count < 2) ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert(!cy_failed(ready.ready.err));
+    ck_assert(cy_is(cut.ready.err, CY_ERR_CANCELLED));
+    ck_assert_int_eq(ready.done_count, 1);
+    stream_ready_start(a, &ready.ready); /* asked again, it says so again */
+    while (ready.done_count < 2) ck_assert(!cy_failed(loop_turn(loop)));
+    stream_test_close_pair(loop, a, b);
+}
+END_TEST
+
+struct stream_test_text {
+    struct stream_read read;
+    int done_count;
+};
+static void stream_test_on_text(struct stream_read *read)
+{
+    CY_CONTAINER_OF(read, struct stream_test_text, read)->done_count++;
+}
+static struct buffer *stream_test_buffer(struct loop *loop, cy_bytes text)
+{
+    struct buffer *buffer = buffer_take(loop_buffers(loop));
+    if (text.count) memcpy(buffer->data, text.data, text.count);
+    buffer->end = (uint32_t)text.count;
+    return buffer;
+}
+
+START_TEST(test_unread_bytes_come_first_and_later)
+{
+    struct stream *a, *b;
+    struct loop *loop = stream_test_pair(_i, &a, &b);
+    struct stream_test_end sender = {.write.done = stream_test_on_written};
+    struct stream_test_text text = {.read.done = stream_test_on_text};
+    sender.write.send.parts[0] = CY_BYTES("PROXY ... GET /");
+    sender.write.send.part_count = 1;
+    sender.open_operations = 1;
+    stream_write_start(a, &sender.write);
+    stream_read_start(b, &text.read);
+    while (text.done_count < 1) ck_assert(!cy_failed(loop_turn(loop)));
+    struct buffer *buffer = text.read.buffer;
+    buffer->begin += sizeof "PROXY ... " - 1;
+    stream_unread(b, buffer);
+    ck_assert(!stream_is_quiet(b));
+    stream_read_start(b, &text.read);
+    ck_assert_int_eq(text.done_count, 1); /* never from inside the call */
+    while (text.done_count < 2) ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert_ptr_eq(text.read.buffer, buffer); /* the very buffer */
+    ck_assert(cy_bytes_equal(buffer_view(buffer), CY_BYTES("GET /")));
+    buffer_unref(&text.read.buffer);
+    /* Nothing pushed back is nothing to read. */
+    stream_unread(b, stream_test_buffer(loop, CY_BYTES_NONE));
+    ck_assert_ptr_null(b->unread);
+    stream_shutdown_write(a);
+    stream_read_start(b, &text.read);
+    while (text.done_count < 3) ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert_ptr_null(text.read.buffer);
+    ck_assert(!cy_failed(text.read.err));
+    while (sender.open_operations) ck_assert(!cy_failed(loop_turn(loop)));
+    stream_test_close_pair(loop, a, b);
+}
+END_TEST
+
+/* Closed with bytes pushed back, and closed while they are on their way to a read. */
+START_TEST(test_close_gives_unread_bytes_back)
+{
+    struct stream *a, *b;
+    struct loop *loop = stream_test_pair(_i, &a, &b);
+    struct stream_test_text text = {.read.done = stream_test_on_text};
+    stream_unread(a, stream_test_buffer(loop, CY_BYTES("left")));
+    stream_unread(b, stream_test_buffer(loop, CY_BYTES("right")));
+    stream_read_start(b, &text.read);
+    stream_read_cancel(b); /* it is complete already */
+    ck_assert_uint_eq(buffer_pool_lent(loop_buffers(loop)), 2);
+    stream_close(&a);
+    stream_close(&b);
+    ck_assert_uint_eq(buffer_pool_lent(loop_buffers(loop)), 0);
+    while (text.done_count < 1) ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert(cy_is(text.read.err, CY_ERR_CANCELLED));
+    ck_assert_ptr_null(text.read.buffer);
+    stream_test_close_pair(loop, a, b);
+}
+END_TEST
+
+START_TEST(test_info_says_who_is_there)
+{
+    struct stream *a, *b;
+    struct loop *loop = stream_test_pair(_i, &a, &b);
+    const struct stream_info *of_a = stream_info(a), *of_b = stream_info(b);
+    bool is_tcp = _i >= 2;
+    ck_assert(!of_a->secure);
+    ck_assert_uint_eq(of_a->alpn.count + of_a->sni.count + of_a->peer_certificate.count, 0);
+    ck_assert_int_eq(of_a->descriptor >= 0, is_tcp); /* never a number of the simulator's */
+    ck_assert_int_eq(of_a->peer.bytes > 0, is_tcp);
+    if (is_tcp) {
+        ck_assert(address_equal(&of_a->peer, &of_b->local));
+        ck_assert(address_equal(&of_b->peer, &of_a->local));
+        ck_assert_uint_ne(address_port(&of_a->local), 0);
+    }
+    struct address said;
+    ck_assert(!cy_failed(address_from_text(CY_BYTES("192.0.2.9:4321"), &said)));
+    struct address local = of_a->local;
+    stream_set_addresses(a, &said, NULL);
+    ck_assert(address_equal(&stream_info(a)->peer, &said));
+    ck_assert_uint_eq(stream_info(a)->local.bytes, local.bytes);
+    stream_test_close_pair(loop, a, b);
+}
+END_TEST
+
 Suite *unit_suite_net_stream(void);
 Suite *unit_suite_net_stream(void)
 {
@@ -264,6 +429,10 @@ Suite *unit_suite_net_stream(void)
     tcase_add_test(tests, test_simulated_listener_and_clock);
     tcase_add_loop_test(tests, test_every_byte_over_the_loopback, 0, 4);
     tcase_add_test(tests, test_loopback_close_and_abort);
+    tcase_add_loop_test(tests, test_ready_comes_later_and_close_cancels_it, 0, STREAM_TEST_KINDS);
+    tcase_add_loop_test(tests, test_unread_bytes_come_first_and_later, 0, STREAM_TEST_KINDS);
+    tcase_add_loop_test(tests, test_close_gives_unread_bytes_back, 0, STREAM_TEST_KINDS);
+    tcase_add_loop_test(tests, test_info_says_who_is_there, 0, STREAM_TEST_KINDS);
     suite_add_tcase(suite, tests);
     return suite;
 }
