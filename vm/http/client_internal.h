@@ -71,8 +71,8 @@ struct upstream_carrier_type {
     bool uses_chunks; /* bodies whose length is not known beforehand */
     /* A request begins; the fields of its answer go into `fields`, a table of LIMIT_HTTP_FIELDS. */
     void (*begin)(struct upstream_carrier *carrier, struct http_field *fields);
-    /* The request's head, in this order. put_field NULL: the text form of HTTP/1. The target is base_path and target.
-     * */
+    /* The request's head, in this order. put_field NULL: the text form of HTTP/1. The target is base_path and
+     * target. */
     void (*put_request)(struct upstream_carrier *carrier, struct head_writer *writer, cy_bytes method,
                         cy_bytes base_path, cy_bytes target, cy_bytes host);
     void (*put_field)(struct upstream_carrier *carrier, struct head_writer *writer, cy_bytes name,

@@ -102,8 +102,8 @@ bool field_is_value(cy_bytes text)
 {
     size_t i = 0;
 #if defined(__SSE2__)
-    /* 16 at a time: below 0x20 and not a tab, or 0x7f. Signed comparison with 0x80 flipped makes it unsigned.
-     * */
+    /* 16 at a time: below 0x20 and not a tab, or 0x7f. Signed comparison with 0x80 flipped makes it
+     * unsigned. */
     const __m128i flip = _mm_set1_epi8((char)0x80), space = _mm_set1_epi8((char)(0x20 ^ 0x80));
     const __m128i tab = _mm_set1_epi8('\t'), delete = _mm_set1_epi8(0x7f);
     for (; i + 16 <= text.count; i += 16) {

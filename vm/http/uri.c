@@ -25,8 +25,8 @@ static int uri_hex_digit(uint8_t byte)
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* True when nothing in the path can need a change: no '%', no backslash, no segment that begins with a dot.
- * */
+/* True when nothing in the path can need a change: no '%', no backslash, no segment that begins with a
+ * dot. */
 static bool uri_is_plain_path(cy_bytes path)
 {
     uint8_t before = 0;

@@ -25,8 +25,8 @@ struct http_verdict {
     /* RESPOND */
     uint16_t status; /* 200..599 */
     cy_bytes body;
-    /* RESPOND: fields of the response. PROXY: fields set on the request (replacing those of the same name).
-     * */
+    /* RESPOND: fields of the response. PROXY: fields set on the request (replacing those of the same
+     * name). */
     uint32_t field_count;
     struct http_verdict_field *fields;
     /* PROXY */
