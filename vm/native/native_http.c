@@ -109,9 +109,9 @@ static enum native_outcome native_http_read_fields(struct native_call *call, con
     cy_value key, value;
     uint32_t count = 0;
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
-        if (count == LIMIT_HTTP_FIELDS) {
-            return native_fail(call, CY_ERR(LIMIT), "%s: at most HTTP_FIELDS = %d fields", what,
-                               LIMIT_HTTP_FIELDS);
+        if (count == LIMIT_HTTP_VERDICT_FIELDS) {
+            return native_fail(call, CY_ERR(LIMIT), "%s: at most HTTP_VERDICT_FIELDS = %d fields", what,
+                               LIMIT_HTTP_VERDICT_FIELDS);
         }
         if (key.tag != TAG_STR || value.tag != TAG_STR) {
             return native_fail(call, CY_ERR(TYPE), "%s: field names and values must be str, not %s: %s", what,
@@ -147,7 +147,7 @@ enum native_outcome native_http_respond(struct native_call *call)
         return native_fail(call, CY_ERR(VALUE), "http.respond: the status must be 200..599, not %lld",
                            (long long)status);
     }
-    struct http_verdict_field fields[LIMIT_HTTP_FIELDS];
+    struct http_verdict_field fields[LIMIT_HTTP_VERDICT_FIELDS];
     uint32_t field_count = 0;
     if (native_has_arg(call, 2) &&
         native_http_read_fields(call, "http.respond", call->args[2], fields, &field_count) != NATIVE_DONE) {
@@ -234,9 +234,9 @@ static enum native_outcome native_http_literal(struct native_call *call, cy_byte
 
 /* options: set, remove, host; anything else is an error that names it. */
 struct native_http_proxy_options {
-    struct http_verdict_field set[LIMIT_HTTP_FIELDS];
+    struct http_verdict_field set[LIMIT_HTTP_VERDICT_FIELDS];
     uint32_t set_count;
-    cy_bytes remove[LIMIT_HTTP_FIELDS];
+    cy_bytes remove[LIMIT_HTTP_VERDICT_FIELDS];
     uint32_t remove_count;
     cy_bytes host;
 };
@@ -252,8 +252,10 @@ static enum native_outcome native_http_read_options(struct native_call *call, cy
                 return NATIVE_FAIL;
             }
         } else if (cy_bytes_equal(name, CY_BYTES("remove")) && value.tag == TAG_LIST) {
-            if (list_count(value) > LIMIT_HTTP_FIELDS)
-                return native_fail(call, CY_ERR(LIMIT), "http.proxy: remove: too many names");
+            if (list_count(value) > LIMIT_HTTP_VERDICT_FIELDS)
+                return native_fail(call, CY_ERR(LIMIT),
+                                   "http.proxy: remove: at most HTTP_VERDICT_FIELDS = %d names",
+                                   LIMIT_HTTP_VERDICT_FIELDS);
             for (size_t k = 0; k < list_count(value); k++) {
                 cy_value item = list_get(value, k);
                 if (item.tag != TAG_STR)

@@ -102,6 +102,8 @@ void fiber_turn(struct vm *vm, struct fiber *fiber);
 void fiber_wake(struct vm *vm, struct fiber *fiber, enum fiber_resume resume, cy_value owned_value);
 /* Called when a fiber has ended and all children too. */
 void fiber_finish(struct vm *vm, struct fiber *fiber);
+/* vm.c: asks this fiber alone; its children are asked by whoever knows the tree (task_cancel_children). */
+void vm_ask_to_stop(struct vm *vm, struct fiber *fiber);
 /* vm.c: gives an initialiser every turn until `*ended`: it may not wait or spawn. */
 void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended);
 static inline uint64_t fiber_ms(uint64_t ms) { return ms * 1000000u; }

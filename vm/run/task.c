@@ -165,8 +165,8 @@ void task_join_children(struct vm *vm, struct fiber *fiber)
     }
 }
 
-/* Walks the tree of children that are themselves ending; the others are asked to stop and reach theirs
- * later. */
+/* Asks the whole tree at once: a child that is asked only when its parent has ended has spawned another one by then, and
+ * a task that spawns itself would outrun every cancel. */
 void task_cancel_children(struct vm *vm, struct fiber *fiber)
 {
     struct task *task = fiber->children;
@@ -179,12 +179,12 @@ void task_cancel_children(struct vm *vm, struct fiber *fiber)
             continue;
         }
         struct fiber *child = task->fiber;
-        if (child && child->state == FIBER_ENDING) {
+        if (child) vm_ask_to_stop(vm, child);
+        if (child && child->children) {
             fiber = child;
             task = child->children;
             continue;
         }
-        if (child) vm_cancel(vm, child);
         task = task->next;
     }
 }

@@ -148,13 +148,9 @@ cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function, con
     return CY_OK;
 }
 
-void vm_cancel(struct vm *vm, struct fiber *fiber)
+void vm_ask_to_stop(struct vm *vm, struct fiber *fiber)
 {
-    switch ((enum fiber_state)fiber->state) {
-    case FIBER_POOLED: return;
-    case FIBER_ENDING: task_cancel_children(vm, fiber); return;
-    default: break;
-    }
+    if (fiber->state == FIBER_POOLED || fiber->state == FIBER_ENDING) return;
     if (fiber->stop || fiber->stop_wanted) return;
     fiber->stop_wanted = CY_ERR_STOP_CANCELLED;
     if (fiber == vm->running) vm->budget = 0; /* it stops at its next call or back edge */
@@ -163,6 +159,13 @@ void vm_cancel(struct vm *vm, struct fiber *fiber)
     void *operation = fiber->operation;
     fiber_wake(vm, fiber, RESUME_STEP, value_nil());
     if (cancel) cancel(operation);
+}
+
+void vm_cancel(struct vm *vm, struct fiber *fiber)
+{
+    if (fiber->state == FIBER_POOLED) return;
+    vm_ask_to_stop(vm, fiber);
+    task_cancel_children(vm, fiber);
 }
 
 void vm_cancel_instance(struct vm *vm, struct instance *instance)

@@ -398,6 +398,34 @@ START_TEST(test_cancel_reaches_children)
 }
 END_TEST
 
+/* A task whose only act is to spawn itself is reached by one cancel: nobody spawns once the tree was asked. */
+START_TEST(test_cancel_outruns_a_task_that_spawns_itself)
+{
+    build_begin();
+    uint32_t self = build_function("again", 0, 0);
+    pb_op(b, OP_CLOSURE, self);
+    pb_op(b, OP_SPAWN, 0);
+    pb_op(b, OP_POP);
+    build_sleep();
+    pb_op(b, OP_RETURN);
+    build_open(0);
+    struct run_end end;
+    struct fiber *fiber;
+    run_start("again", &end, &fiber);
+    for (int turn = 0; turn < 20; turn++) (void)vm_run(host.vm);
+    uint32_t alive = vm_fiber_count(host.vm);
+    ck_assert_uint_ge(alive, 20);
+    vm_cancel(host.vm, fiber);
+    for (uint32_t turn = 0; turn < 2 * alive && vm_fiber_count(host.vm) > 0; turn++) {
+        (void)vm_run(host.vm);
+        ck_assert_uint_le(vm_fiber_count(host.vm), alive);
+    }
+    ck_assert_uint_eq(vm_fiber_count(host.vm), 0);
+    ck_assert(end.ended);
+    run_host_close(&host);
+}
+END_TEST
+
 /* -- handles --------------------------------------------------------------------------------------------- */
 
 static int handle_closed;
@@ -673,6 +701,7 @@ Suite *unit_suite_run_fiber(void)
     tcase_add_test(tests, test_memory_limit_is_an_error);
     tcase_add_test(tests, test_children);
     tcase_add_test(tests, test_cancel_reaches_children);
+    tcase_add_test(tests, test_cancel_outruns_a_task_that_spawns_itself);
     tcase_add_test(tests, test_handles);
     tcase_add_test(tests, test_handle_ownership);
     tcase_add_test(tests, test_a_handle_is_given);
