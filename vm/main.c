@@ -2,7 +2,7 @@
  *
  * vm/main.c: the command line of crownyc, under each of its names.
  *
- * In:   argv. Out: exit codes of DESIGN 6; what was asked for on stdout, all messages on stderr.
+ * In:   argv. Out: exit codes (vm/base/exit_code.h); what was asked for on stdout, all messages on stderr.
  * Invariant: each command is a row of main_commands; help, usage errors and dispatch read that table.
  * Not here: compiling (compiler/compiler.c), running (vm/native/runtime.c).
  */
@@ -15,6 +15,7 @@
 #include "vm/code/rpn.h"
 #include "vm/code/toau.h"
 #include "vm/native/runtime.h"
+#include "vm/net/loop.h"
 #include "vm/sys/file.h"
 
 #include <stdio.h>
@@ -87,6 +88,11 @@ static bool main_capability_words(struct main_options *options, const char *word
         if (!capability_find(name, &capability) || capability == CAPABILITY_NONE) {
             fprintf(stderr, "%s: \"%.*s\" is no capability; there are net, read, env, write, run and ffi\n",
                     options->name, CY_BYTES_ARG(word));
+            return false;
+        }
+        if (allow && !(capability_granted_mask() & (uint32_t)capability)) {
+            fprintf(stderr, "%s: --allow %.*s: no native needs this yet\n", options->name,
+                    CY_BYTES_ARG(word));
             return false;
         }
         if (allow) options->capabilities |= (uint32_t)capability;
@@ -236,6 +242,8 @@ static int main_read_toau(struct main_options *options, const char *path, struct
 static int main_run(struct main_options *options, int argc, char **argv)
 {
     int rest = 0;
+    const char *io = getenv("CROWNY_IO");
+    if (io && !loop_backend_exists(io)) return main_usage(options, "CROWNY_IO is epoll or poll, not", io);
     const char *path = main_one_file(options, argc, argv, &rest);
     if (!path) return EXIT_CODE_USAGE;
     if (options->jit_asked) {
@@ -256,7 +264,7 @@ static int main_run(struct main_options *options, int argc, char **argv)
             .args = (const char *const *)argv + rest,
             .arg_count = argc - rest,
             .capabilities = options->capabilities,
-            .io = getenv("CROWNY_IO"),
+            .io = io,
             .korean = options->korean,
         };
         code = runtime_run(&runtime);
@@ -348,8 +356,8 @@ static const struct main_command main_commands[] = {
      "프로그램을 컴파일한다", main_compile},
     {"run", "FILE.toau|SOURCE.han [ARGUMENTS...]", "run a program", "프로그램을 실행한다", main_run},
     {"verify", "FILE.toau", "check a file without running it", "실행하지 않고 검사한다", main_verify},
-    {"disassemble", "FILE.toau", "write the program as RPN text", "프로그램을 RPN 글로 쓴다",
-     main_disassemble},
+    {"rpn", "FILE.toau", "write the program as RPN text", "프로그램을 RPN 글로 쓴다", main_disassemble},
+    {"disassemble", "FILE.toau", "the same", "위와 같다", main_disassemble},
     {"caps", "FILE.toau", "list the capabilities a program needs", "프로그램이 필요로 하는 권한", main_caps},
     {"version", "", "print the version", "버전", main_version},
 };
@@ -364,7 +372,6 @@ static int main_help(const struct main_options *options)
                options->korean ? command->korean : command->english);
     }
     printf("\n  --lang ko|en              language of messages (default: from LC_ALL, LC_MESSAGES or LANG)\n"
-           "  --allow write=DIR,run,ffi what a program may do beyond net, read and env\n"
            "  --deny net,read,env       take something away\n"
            "\nhanseonc_high SOURCE > FILE.toau compiles as a filter: messages on stderr, nothing on stdout "
            "on failure.\n"

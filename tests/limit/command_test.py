@@ -118,7 +118,7 @@ def test_respond_body_bytes(folder):
 
 
 def test_response_fields(folder):
-    at_and_past(*serve(folder), "/fields", "HTTP_FIELDS")
+    at_and_past(*serve(folder), "/fields", "HTTP_VERDICT_FIELDS")
 
 
 def test_literal_upstreams(folder):

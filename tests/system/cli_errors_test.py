@@ -154,4 +154,24 @@ def test_a_refused_capability(folder):
     check_in("a.han:4:", err, "message: the place")
 
 
+def test_workers_need_both_of_their_capabilities(folder):
+    """process.workers listens and reads the generation's files: denying either refuses the program."""
+    source = write(folder, "w.han", 'import "process"\n\nexport fn main(args) {\n    process.workers(1)\n}\n')
+    for denied in ("net", "read"):
+        code, _, err = run([CROWNYC, "--deny", denied, "run", source], cwd=folder)
+        check_equal(code, EXIT_PROGRAM, f"exit code without {denied}")
+        check_in("process.workers", err, "message: the native")
+        check_in(denied, err, "message: what is missing")
+
+
+def test_what_is_not_there_is_refused(folder):
+    source = write(folder, "a.han", "export fn main(args) { print(1) }\n")
+    code, out, err = run([CROWNYC, "--allow", "write=/tmp", "run", source], cwd=folder)
+    check_equal((code, out), (EXIT_USAGE, ""), "exit code and stdout")
+    check_in("write=/tmp", err, "message")
+    code, _, err = run([CROWNYC, "run", source], cwd=folder, env=environment(CROWNY_IO="zz"))
+    check_equal(code, EXIT_USAGE, "exit code with an unknown CROWNY_IO")
+    check_in("CROWNY_IO is epoll or poll, not: zz", err, "message")
+
+
 run_all(globals())

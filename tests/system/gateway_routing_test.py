@@ -170,6 +170,9 @@ def test_base_path_of_an_upstream(folder):
     up = Upstream("up")
     gateway = Gateway(toau, f"- name: a\n  domain: a.local\n  upstream: {up.url}/base/\n", folder)
     check_equal(gateway.get("a.local", "/x?y").body, b"up GET /base/x?y", "path at the upstream")
+    for path in ("/../secret", "/..", "/x/../../secret", "/%2e%2E/secret", "/x/.%2e?q"):
+        check_equal(gateway.get("a.local", path).status, 400, f"{path}, which leads out of the base path")
+    check_equal(gateway.get("a.local", "/..x/.../y?a=/../b").status, 200, "dots that are names")
 
 
 def test_an_upstream_that_is_not_there_is_502_with_a_reason(folder):
@@ -179,6 +182,15 @@ def test_an_upstream_that_is_not_there_is_502_with_a_reason(folder):
     check_equal(gateway.get("a.local").status, 502, "status")
     line = gateway.wait_line(rf"127\.0\.0\.1:{port}", "err").string
     check_in("refused", line, "log")
+
+
+def test_more_routes_than_one_cpu_allowance_takes(folder):
+    """Path routes rest between them, so that a long file is slow to load and not refused."""
+    toau = compile_gateway(folder)
+    up = Upstream("up")
+    pairs = "".join(f"  - path: /p{i}\n    upstream: {up.url}\n" for i in range(60000))
+    gateway = Gateway(toau, f"- name: many\n  domain: many.local\n  pathRoutes:\n{pairs}", folder)
+    check_equal(gateway.get("many.local", "/p59999/x").fields.get("x-upstream"), "up", "the last of many")
 
 
 def test_many_routes_of_one_host(folder):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/base/exit_code.h: how crownyc ends (DESIGN, section 6). A master judges its children by the same numbers.
+ * vm/base/exit_code.h: how crownyc ends. A master judges its children by the same numbers.
  */
 #ifndef CY_BASE_EXIT_CODE_H
 #define CY_BASE_EXIT_CODE_H

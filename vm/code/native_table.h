@@ -21,6 +21,7 @@ enum capability {
 #define CAPABILITY(name, bit, word, granted, meaning) CAPABILITY_##name = (bit) == 0 ? 0 : 1 << (bit),
 #include "vm/code/capability.def"
 #undef CAPABILITY
+    CAPABILITY_NET_READ = CAPABILITY_NET | CAPABILITY_READ, /* for rows that need both */
 };
 
 #define NATIVE_PARAMS_MAX 8
@@ -40,7 +41,7 @@ struct native_row {
     const char *meaning;
     uint16_t number;
     uint16_t flags;
-    uint32_t capability; /* one bit of enum capability, or 0 */
+    uint32_t capability; /* bits of enum capability */
     bool core;
 };
 /* A signature taken apart. */

@@ -2,7 +2,7 @@
  *
  * vm/code/rpn.h: a program as postfix words.
  *
- * Out: text that is complete: reading it back gives the same bytes (the reader follows; DESIGN 5).
+ * Out: text that is complete: reading it back gives the same bytes (the reader follows).
  */
 #ifndef CY_CODE_RPN_H
 #define CY_CODE_RPN_H

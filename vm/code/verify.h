@@ -4,7 +4,7 @@
  *
  * In:   a program, trusted in nothing but that its arrays have the lengths it says.
  * Out:  accepted, or the rule, function and code offset that refuse it.
- * Method: one pass per function, in code order, with one vector of slot kinds per instruction (DESIGN 4).
+ * Method: one pass per function, in code order, with one vector of slot kinds per instruction (docs/TOAU.md).
  *         Time and memory are linear in the code.
  */
 #ifndef CY_CODE_VERIFY_H

@@ -3,7 +3,7 @@
  * vm/http/client.h: upstreams and their pools of kept-alive connections.
  *
  * One http_client per worker. An upstream is counted; the pool behind it is shared by all upstreams with the
- * same host and port, and lives on while connections or counters do (DESIGN 7: pools belong to the worker).
+ * same host and port, and lives on while connections or counters do: pools belong to the worker.
  */
 #ifndef CY_HTTP_CLIENT_H
 #define CY_HTTP_CLIENT_H

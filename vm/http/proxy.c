@@ -14,6 +14,7 @@
  */
 #include "vm/base/check.h"
 #include "vm/http/server_internal.h"
+#include "vm/http/uri.h"
 
 static void proxy_on_written(void *owner, cy_err err, size_t sent_bytes);
 static void proxy_on_timeout(void *owner);
@@ -110,7 +111,14 @@ static void proxy_connect(struct http_exchange *exchange)
 void proxy_start(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
-    struct http_pool *pool = exchange->verdict->upstream->pool;
+    const struct upstream *target = exchange->verdict->upstream;
+    struct http_pool *pool = target->pool;
+    cy_bytes path = exchange->request.target;
+    /* The original path is forwarded, so what the upstream would make of "/base/../secret" must not come about. */
+    if (target->base_path.count > 0 && uri_climbs(cy_bytes_slice(path, 0, cy_bytes_find(path, '?')))) {
+        exchange_refuse(exchange, 400, "the path leaves the upstream's base path", true);
+        return;
+    }
     proxy->active = true;
     struct upstream_carrier *upstream = pool_take(pool, exchange, &proxy_events);
     if (upstream)

@@ -104,6 +104,26 @@ uint8_t uri_normalise_path(cy_bytes path, uint8_t *space, cy_bytes *path_out)
     return H1_FAULT_NONE;
 }
 
+bool uri_climbs(cy_bytes path)
+{
+    for (size_t i = 0; i < path.count;) {
+        size_t dots = 0;
+        for (;;) {
+            cy_bytes rest = cy_bytes_skip(path, i);
+            bool plain = rest.count >= 1 && rest.data[0] == '.';
+            bool escaped =
+                rest.count >= 3 && rest.data[0] == '%' && rest.data[1] == '2' && (rest.data[2] | 0x20) == 'e';
+            if (!plain && !escaped) break;
+            dots++;
+            i += plain ? 1 : 3;
+        }
+        if (dots == 2 && (i == path.count || path.data[i] == '/')) return true;
+        while (i < path.count && path.data[i] != '/') i++;
+        i++;
+    }
+    return false;
+}
+
 /* Everything RFC 3986 allows in a reg-name except escapes and the sub-delimiters, which no resolver takes. */
 static bool uri_is_name_byte(uint8_t byte) { return uri_is_unreserved(byte) && byte != '~'; }
 static bool uri_is_v6_byte(uint8_t byte) { return uri_hex_digit(byte) >= 0 || byte == ':' || byte == '.'; }
@@ -112,7 +132,7 @@ static uint8_t uri_parse_port(cy_bytes text, uint16_t *port_out)
 {
     uint64_t port = 0;
     if (text.count == 0) return H1_FAULT_NONE; /* "host:" is allowed and means the default port */
-    if (text.count > 5 || !cy_bytes_parse_u64(text, 65535, &port)) return H1_FAULT_HOST;
+    if (text.count > 5 || !cy_bytes_parse_u64(text, 65535, &port) || port == 0) return H1_FAULT_HOST;
     *port_out = (uint16_t)port;
     return H1_FAULT_NONE;
 }

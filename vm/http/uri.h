@@ -19,6 +19,9 @@
  * gives the path itself when it is already normal. Returns enum h1_fault. */
 uint8_t uri_normalise_path(cy_bytes path, uint8_t *space, cy_bytes *path_out);
 
+/* Whether a segment of a path as received is "..", plainly or in escapes: put behind a base path it leads out of it. */
+bool uri_climbs(cy_bytes path);
+
 struct uri_host {
     cy_bytes host; /* lower case, without port and one trailing dot; IPv6 keeps its brackets; may be empty */
     uint16_t port; /* 0: not written */

@@ -14,6 +14,8 @@
 
 #include <stdio.h>
 
+#define NATIVE_PROCESS_INPUT_DEPTH 32 /* a configuration's shape; the walk recurses */
+
 static char *native_process_copy(cy_bytes text)
 {
     char *copy = mem_alloc(text.count + 1);
@@ -43,6 +45,34 @@ static enum native_outcome native_process_read_files(struct native_call *call, s
     return NATIVE_DONE;
 }
 
+/* What configure gets must not tie a new program to an old one: no functions, records, refs or handles. */
+static const char *native_process_foreign(struct vm *vm, cy_value value, uint32_t depth)
+{
+    cy_value key, item;
+    if (depth > NATIVE_PROCESS_INPUT_DEPTH) return "something nested too deep";
+    switch (value.tag) {
+    case TAG_NIL:
+    case TAG_BOOL:
+    case TAG_INT:
+    case TAG_FLOAT:
+    case TAG_STR: return NULL;
+    case TAG_LIST:
+        for (size_t i = 0; i < list_count(value); i++) {
+            const char *what = native_process_foreign(vm, list_get(value, i), depth + 1);
+            if (what) return what;
+        }
+        return NULL;
+    case TAG_MAP:
+        for (size_t i = 0; map_entry_at(value, i, &key, &item); i++) {
+            const char *what = native_process_foreign(vm, key, depth + 1);
+            if (!what) what = native_process_foreign(vm, item, depth + 1);
+            if (what) return what;
+        }
+        return NULL;
+    default: return value_kind_text(vm, value);
+    }
+}
+
 static enum native_outcome native_process_read_options(struct native_call *call, struct runtime *runtime,
                                                        cy_value options)
 {
@@ -52,6 +82,11 @@ static enum native_outcome native_process_read_options(struct native_call *call,
         if (cy_bytes_equal(name, CY_BYTES("files")) && value.tag == TAG_MAP) {
             if (native_process_read_files(call, &runtime->plan, value) != NATIVE_DONE) return NATIVE_FAIL;
         } else if (cy_bytes_equal(name, CY_BYTES("input")) && value.tag == TAG_MAP) {
+            const char *what = native_process_foreign(call->vm, value, 0);
+            if (what)
+                return native_fail(
+                    call, CY_ERR(VALUE),
+                    "process.workers: input holds nil, bool, int, float, str, list and map, not %s", what);
             value_unref(call->vm, runtime->input);
             runtime->input = value_ref(value);
         } else if (cy_bytes_equal(name, CY_BYTES("user")) && (value.tag == TAG_STR || value.tag == TAG_NIL)) {
@@ -99,3 +134,5 @@ enum native_outcome native_process_workers(struct native_call *call)
     runtime->workers.ticket = native_wait(call, native_process_never, NULL);
     return NATIVE_WAIT;
 }
+
+#undef NATIVE_PROCESS_INPUT_DEPTH

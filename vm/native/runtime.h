@@ -3,7 +3,7 @@
  * vm/native/runtime.h: runs one program from start to exit code.
  *
  * In:   the bytes of a .toau, arguments, granted capabilities.
- * Out:  an exit code of DESIGN 6 (0 ok, 1 program error, 3 bad .toau, 4 configuration, 5 cannot listen, 70 internal).
+ * Out:  an exit code (0 ok, 1 program error, 3 bad .toau, 4 configuration, 5 cannot listen, 70 internal).
  *       Messages for people are on stderr by then.
  * Not here: command lines (vm/main.c), natives' bodies.
  */

@@ -18,6 +18,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#define SERVE_DESCRIPTORS_OWN 24 /* the loop's, listeners, the channel, c-ares, stdio */
+
 /* One request inside the handler. Pooled: the steady state allocates nothing here. */
 struct http_call {
     struct http_call *next; /* free list */
@@ -306,6 +308,15 @@ static void serve_forget_options(struct serving *serving)
     serving->banner = NULL;
 }
 
+/* Half of the descriptors for clients, so that each finds one for its upstream: a client that was let in must not be
+ * told 502 because others idle. */
+static uint32_t serve_connections_max(void)
+{
+    uint32_t descriptors = process_raise_descriptors();
+    uint32_t half = descriptors > 2 * SERVE_DESCRIPTORS_OWN ? (descriptors - SERVE_DESCRIPTORS_OWN) / 2 : 1;
+    return half < LIMIT_CONNECTIONS ? half : LIMIT_CONNECTIONS;
+}
+
 static cy_err serve_open_server(struct runtime *runtime)
 {
     CY_TRY(runtime_need_client(runtime));
@@ -316,6 +327,7 @@ static cy_err serve_open_server(struct runtime *runtime)
         .context = runtime,
         .on_request = serve_on_request,
         .on_gone = serve_on_gone,
+        .connections_max = serve_connections_max(),
     };
     CY_TRY(http_server_new(&options, &runtime->server));
     return serve_watch(runtime);
@@ -360,3 +372,5 @@ void serve_free_calls(struct runtime *runtime)
     }
     runtime->serving.free_calls = NULL;
 }
+
+#undef SERVE_DESCRIPTORS_OWN

@@ -57,6 +57,13 @@ cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loo
     return CY_OK;
 }
 
+bool loop_backend_exists(const char *name)
+{
+    for (size_t i = 0; i < CY_COUNT_OF(loop_backends); i++)
+        if (strcmp(loop_backends[i]->name, name) == 0) return true;
+    return false;
+}
+
 cy_err loop_new(const char *name, struct loop **loop_out)
 {
     if (!name) return loop_new_on(loop_backends[0], NULL, loop_out);

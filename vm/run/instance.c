@@ -107,8 +107,9 @@ static void instance_describe_use(const struct program *program, uint32_t import
     builder_text(out, "?");
 }
 
+/* `missing` are the bits it lacks; 0: it is not linked in. */
 static bool instance_refuse_native(struct instance *instance, uint32_t import, const struct native_row *row,
-                                   bool linked)
+                                   uint32_t missing)
 {
     struct vm *vm = instance->vm;
     struct builder place;
@@ -116,9 +117,9 @@ static bool instance_refuse_native(struct instance *instance, uint32_t import, c
     instance_describe_use(instance->program, import, &place);
     const char *text = builder_text_view(&place);
     if (!text) text = "?";
-    if (linked)
+    if (missing)
         error_raise(vm, CY_ERR(CAPABILITY), MESSAGE_CAPABILITY, row->english,
-                    capability_word((enum capability)row->capability), text);
+                    capability_word((enum capability)(missing & -missing)), text);
     else
         error_raise(vm, CY_ERR(UNSUPPORTED), MESSAGE_NOT_LINKED, row->english, text);
     builder_fini(&place);
@@ -137,9 +138,9 @@ static bool instance_link_natives(struct instance *instance)
         link->function = value_nil();
         native_signature_parse(row, &link->signature);
         link->body = vm->options.natives ? vm->options.natives[row->number] : NULL;
-        if (!link->body) return instance_refuse_native(instance, i, row, false);
-        if (row->capability & ~vm->options.capabilities)
-            return instance_refuse_native(instance, i, row, true);
+        if (!link->body) return instance_refuse_native(instance, i, row, 0);
+        uint32_t missing = row->capability & ~vm->options.capabilities;
+        if (missing) return instance_refuse_native(instance, i, row, missing);
     }
     return true;
 }

@@ -155,18 +155,20 @@ void task_join_children(struct vm *vm, struct fiber *fiber)
 {
     while (fiber->children) {
         struct task *task = fiber->children;
-        if (task->outcome == CALL_FAILED && fiber->outcome == CALL_RETURNED) {
+        /* A stop counts like an error: a check in a child that ran out of CPU must not pass for one that passed. */
+        if (task->outcome != CALL_RETURNED && fiber->outcome == CALL_RETURNED) {
+            cy_value error;
+            (void)task_take_result(vm, task, &error);
             fiber->outcome = CALL_FAILED;
             value_unref(vm, fiber->result);
-            fiber->result = task->result;
-            task->result = value_nil();
+            fiber->result = error;
         }
         task_free(vm, task);
     }
 }
 
-/* Asks the whole tree at once: a child that is asked only when its parent has ended has spawned another one by then, and
- * a task that spawns itself would outrun every cancel. */
+/* Asks the whole tree at once: a child that is asked only when its parent has ended has spawned another one by then,
+ * and a task that spawns itself would outrun every cancel. */
 void task_cancel_children(struct vm *vm, struct fiber *fiber)
 {
     struct task *task = fiber->children;

@@ -7,7 +7,7 @@
  * Ownership: a cy_value in a slot, list, map or record owns one reference when its tag is TAG_HEAP or above.
  *       Functions that take `owned_x` take that reference on success and on failure; plain parameters are borrowed.
  * Invariant: a heap object that is not shared (refs == 1) may be written in place; a shared one never (values, not
- *       references; DESIGN 3). TAG_REF is the one exception: its cell is written however many hold it.
+ *       references). TAG_REF is the one exception: its cell is written however many hold it.
  * Threads: none; a VM and its values belong to one thread, so counts are plain.
  */
 #ifndef CY_RUN_VALUE_H

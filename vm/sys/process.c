@@ -17,6 +17,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -128,6 +129,16 @@ cy_err channel_receive(int channel, void *message, size_t message_bytes_max, siz
     *count_out = (size_t)count;
     *descriptor_out = descriptor;
     return CY_OK;
+}
+
+uint32_t process_raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+    rlim_t soft = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = soft;
+    return limit.rlim_cur > UINT32_MAX ? UINT32_MAX : (uint32_t)limit.rlim_cur;
 }
 
 uint32_t process_cpu_count(void)

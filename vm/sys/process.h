@@ -23,6 +23,9 @@ CY_NODISCARD cy_err channel_send(int channel, cy_bytes message, int descriptor);
 CY_NODISCARD cy_err channel_receive(int channel, void *message, size_t message_bytes_max, size_t *count_out,
                                     int *descriptor_out);
 
+/* Raises the soft limit of open descriptors to the hard one and gives it: every client may need one for its upstream
+ * too, and the soft limit is 1,024 on most systems. */
+uint32_t process_raise_descriptors(void);
 uint32_t process_cpu_count(void); /* that this process may use (affinity) */
 /* Becomes `user` (name or number), its group and its groups, for good. */
 CY_NODISCARD cy_err process_drop_to(const char *user);

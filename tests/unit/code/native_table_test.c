@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tests/unit/code/native_table_test.c: proves that every row of native.def is found by number and by both
- * names, that all signatures parse, and that capabilities have the words and grants of DESIGN 6.
+ * names, that all signatures parse, and that capabilities have the words and grants that --allow and --deny take.
  */
 #include "vm/code/native_table.h"
 
