@@ -14,9 +14,7 @@
 #include "vm/base/limits.h"
 #include "vm/code/arith.h"
 #include "vm/run/interp_slow.h"
-#include "vm/run/list.h"
-#include "vm/run/map_object.h"
-#include "vm/run/string.h"
+#include "vm/run/interp_step.h"
 #include "vm/run/unwind.h"
 
 /* The slot that receives what a call or native returns. */
@@ -56,23 +54,6 @@ static CY_COLD bool interp_make_room(struct vm *vm, struct fiber *fiber, cy_valu
     return true;
 }
 
-/* A field whose place the cache knows; NULL when it does not. */
-static inline const cy_value *interp_cached_field(cy_value container, const struct run_cache *cache,
-                                                  cy_value name)
-{
-    if (container.tag == TAG_RECORD) {
-        const struct record *record = record_of(container);
-        return record->shape == cache->shape ? &record->fields[cache->index] : NULL;
-    }
-    if (container.tag != TAG_MAP || cache->shape) return NULL;
-    const struct map_object *map = map_object_of(container);
-    if (cache->index >= map->entry_count) return NULL;
-    const struct map_object_entry *entry = &map->entries[cache->index];
-    return entry->key.tag == TAG_STR && entry->key.as.object == name.as.object ? &entry->value : NULL;
-}
-
-static CY_COLD void interp_drop(struct vm *vm, cy_value *slot) { slow_clear(vm, slot); }
-
 /* How the fiber starts its turn: true runs the step in frame->step, or the one behind when a result was
  * delivered. */
 static bool interp_resume(struct vm *vm, struct fiber *fiber)
@@ -99,160 +80,6 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
     return true;
 }
 
-/* Steps are fixed in size, a target is a signed distance. */
-#define TARGET(step_) ((step_) + (int32_t)(step_)->a)
-#define GO(step_)               \
-    do {                        \
-        step = (step_);         \
-        goto *labels[step->op]; \
-    } while (0)
-#define NEXT() GO(step + 1)
-#define STEP(name) label_##name
-/* Two 8-byte moves: a 16-byte one would wait for the two 8-byte stores that made the value. */
-#define COPY(to_, from_)                      \
-    do {                                      \
-        uint64_t copy_tag = (from_)->tag;     \
-        int64_t copy_payload = (from_)->as.i; \
-        (to_)->tag = copy_tag;                \
-        (to_)->as.i = copy_payload;           \
-    } while (0)
-/* Stores a plain value; what the slot held goes first (the operands were read). */
-#define SET(slot_, tag_, member_, value_)                                  \
-    do {                                                                   \
-        cy_value *set_to = &r[slot_];                                      \
-        if (CY_UNLIKELY(set_to->tag >= TAG_HEAP)) interp_drop(vm, set_to); \
-        set_to->tag = (tag_);                                              \
-        set_to->as.member_ = (value_);                                     \
-    } while (0)
-#define BOTH(tag_, b_, c_) ((b_)->tag == (tag_) && (c_)->tag == (tag_))
-/* To the next step after work out of line, which may have charged the budget. */
-#define NEXT_CHARGED(step_)                          \
-    do {                                             \
-        step = (step_);                              \
-        if (CY_UNLIKELY(vm->budget < 0)) goto yield; \
-        goto *labels[step->op];                      \
-    } while (0)
-/* A call out of line that may fail. */
-#define SLOW(call_)                            \
-    do {                                       \
-        if (CY_UNLIKELY(!(call_))) goto raise; \
-        NEXT_CHARGED(step + 1);                \
-    } while (0)
-
-#define ARITHMETIC(name_, checked_, sign_)                         \
-    STEP(name_) :                                                  \
-    {                                                              \
-        const cy_value *b = &r[step->b], *c = &r[step->c];         \
-        int64_t number;                                            \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                      \
-            if (CY_LIKELY(!checked_(b->as.i, c->as.i, &number))) { \
-                SET(step->a, TAG_INT, i, number);                  \
-                NEXT();                                            \
-            }                                                      \
-        } else if (BOTH(TAG_FLOAT, b, c)) {                        \
-            double result = b->as.f sign_ c->as.f;                 \
-            SET(step->a, TAG_FLOAT, f, result);                    \
-            NEXT();                                                \
-        }                                                          \
-        SLOW(slow_arithmetic(vm, r, step));                        \
-    }
-#define ARITHMETIC_INT(name_, checked_)                                          \
-    STEP(name_) :                                                                \
-    {                                                                            \
-        const cy_value *b = &r[step->b];                                         \
-        int64_t number;                                                          \
-        if (CY_LIKELY(b->tag == TAG_INT) &&                                      \
-            CY_LIKELY(!checked_(b->as.i, (int64_t)(int32_t)step->c, &number))) { \
-            SET(step->a, TAG_INT, i, number);                                    \
-            NEXT();                                                              \
-        }                                                                        \
-        SLOW(slow_arithmetic(vm, r, step));                                      \
-    }
-#define DIVISION(name_, sign_)                                          \
-    STEP(name_) :                                                       \
-    {                                                                   \
-        const cy_value *b = &r[step->b], *c = &r[step->c];              \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c)) && CY_LIKELY(c->as.i > 0)) { \
-            int64_t number = b->as.i sign_ c->as.i;                     \
-            SET(step->a, TAG_INT, i, number);                           \
-            NEXT();                                                     \
-        }                                                               \
-        SLOW(slow_arithmetic(vm, r, step));                             \
-    }                                                                   \
-    STEP(name_##_INT) :                                                 \
-    {                                                                   \
-        const cy_value *b = &r[step->b];                                \
-        if (CY_LIKELY(b->tag == TAG_INT)) {                             \
-            int64_t number = b->as.i sign_(int64_t)(int32_t) step->c;   \
-            SET(step->a, TAG_INT, i, number);                           \
-            NEXT();                                                     \
-        }                                                               \
-        SLOW(slow_arithmetic(vm, r, step));                             \
-    }
-#define BITS(name_, sign_)                                 \
-    STEP(name_) :                                          \
-    {                                                      \
-        const cy_value *b = &r[step->b], *c = &r[step->c]; \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {              \
-            int64_t number = b->as.i sign_ c->as.i;        \
-            SET(step->a, TAG_INT, i, number);              \
-            NEXT();                                        \
-        }                                                  \
-        SLOW(slow_arithmetic(vm, r, step));                \
-    }
-/* Four forms of a comparison: against a slot or an int, as a value or as a jump when it does not hold. */
-#define COMPARE(name_, sign_)                                         \
-    STEP(name_) :                                                     \
-    {                                                                 \
-        const cy_value *b = &r[step->b], *c = &r[step->c];            \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c)))                           \
-            truth = b->as.i sign_ c->as.i;                            \
-        else if (BOTH(TAG_FLOAT, b, c))                               \
-            truth = b->as.f sign_ c->as.f;                            \
-        else if (slow_compare(vm, r, instance, step, &truth)) {       \
-            SET(step->a, TAG_BOOL, i, truth);                         \
-            NEXT_CHARGED(step + 1);                                   \
-        } else                                                        \
-            goto raise;                                               \
-        SET(step->a, TAG_BOOL, i, truth);                             \
-        NEXT();                                                       \
-    }                                                                 \
-    STEP(name_##_INT) :                                               \
-    {                                                                 \
-        const cy_value *b = &r[step->b];                              \
-        if (CY_LIKELY(b->tag == TAG_INT))                             \
-            truth = b->as.i sign_(int64_t)(int32_t) step->c;          \
-        else if (!slow_compare(vm, r, instance, step, &truth))        \
-            goto raise;                                               \
-        SET(step->a, TAG_BOOL, i, truth);                             \
-        NEXT();                                                       \
-    }                                                                 \
-    STEP(UNLESS_##name_) :                                            \
-    {                                                                 \
-        const cy_value *b = &r[step->b], *c = &r[step->c];            \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                         \
-            if (b->as.i sign_ c->as.i) NEXT();                        \
-            GO(TARGET(step));                                         \
-        }                                                             \
-        if (BOTH(TAG_FLOAT, b, c)) {                                  \
-            if (b->as.f sign_ c->as.f) NEXT();                        \
-            GO(TARGET(step));                                         \
-        }                                                             \
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise; \
-        NEXT_CHARGED(truth ? step + 1 : TARGET(step));                \
-    }                                                                 \
-    STEP(UNLESS_##name_##_INT) :                                      \
-    {                                                                 \
-        const cy_value *b = &r[step->b];                              \
-        if (CY_LIKELY(b->tag == TAG_INT)) {                           \
-            if (b->as.i sign_(int64_t)(int32_t) step->c) NEXT();      \
-            GO(TARGET(step));                                         \
-        }                                                             \
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise; \
-        if (truth) NEXT();                                            \
-        GO(TARGET(step));                                             \
-    }
-
 enum interp_outcome interp_run(struct vm *vm, struct fiber *fiber)
 {
     static const void *const labels[RUN_OP_COUNT] = {
@@ -265,6 +92,7 @@ enum interp_outcome interp_run(struct vm *vm, struct fiber *fiber)
     struct frame *frame;
     const struct run_step *step;
     cy_value *r;
+    cy_value *cell = NULL; /* what one step of a path found for the next; NULL is never looked at */
     bool truth;
     /* of the call under way */
     const struct code_function *callee;
@@ -308,7 +136,7 @@ unwind_now:
     STEP(CONSTANT) :
     {
         cy_value value = value_ref(k[step->c]);
-        slow_put(vm, &r[step->a], value);
+        PUT(step->a, value);
         NEXT();
     }
     STEP(INT) :
@@ -321,20 +149,10 @@ unwind_now:
         slow_clear(vm, &r[step->b]);
         NEXT();
     }
-    STEP(CAPTURE) :
-    {
-        slow_put(vm, &r[step->a], value_ref(frame->closure->captures[step->c]));
-        NEXT();
-    }
     STEP(SELF) :
     {
         fiber->frame = frame;
         SLOW(slow_self(fiber, r, step));
-    }
-    STEP(GLOBAL_GET) :
-    {
-        slow_put(vm, &r[step->a], value_ref(instance->globals[step->c]));
-        NEXT();
     }
     STEP(GLOBAL_SET) :
     {
@@ -376,58 +194,119 @@ unwind_now:
         }
         SLOW(slow_add_in_place(vm, a, value_int((int32_t)step->c)));
     }
-    STEP(LOCAL_APPEND) : SLOW(slow_append(vm, &r[step->a], &r[step->b]));
-    STEP(LOCAL_PATH_SET) : SLOW(slow_path_set(vm, &r[step->a], &r[step->b], step->x));
-    STEP(LOCAL_PATH_ADD) : SLOW(slow_path_add(vm, &r[step->a], &r[step->b], step->x, false));
-    STEP(LOCAL_PATH_APPEND) : SLOW(slow_path_add(vm, &r[step->a], &r[step->b], step->x, true));
+    STEP(LOCAL_APPEND) : cell = &r[step->a];
+append : {
+    cy_value value = interp_value(r, k, step);
+    if (CY_LIKELY(interp_append(cell, value))) NEXT();
+    SLOW(slow_append(vm, cell, value));
+}
     STEP(GLOBAL_ADD) :
     {
         if (CY_UNLIKELY(!slow_add_in_place(vm, &instance->globals[step->a], r[step->c]))) goto raise;
         if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
         NEXT_CHARGED(step + 1);
     }
-    STEP(GLOBAL_APPEND) : SLOW(slow_append(vm, &instance->globals[step->a], &r[step->b]));
-    STEP(GLOBAL_PATH_SET) : SLOW(slow_path_set(vm, &instance->globals[step->a], &r[step->b], step->x));
-    STEP(GLOBAL_PATH_ADD) : SLOW(slow_path_add(vm, &instance->globals[step->a], &r[step->b], step->x, false));
-    STEP(GLOBAL_PATH_APPEND)
-        : SLOW(slow_path_add(vm, &instance->globals[step->a], &r[step->b], step->x, true));
+    STEP(GLOBAL_APPEND) :
+    {
+        cell = &instance->globals[step->a];
+        goto append;
+    }
+
+    /* -- writing inside values --------------------------------------------------------------------------- */
+    STEP(PATH_LOCAL) :
+    {
+        cell = &r[step->a];
+        NEXT();
+    }
+    STEP(PATH_GLOBAL) :
+    {
+        cell = &instance->globals[step->a];
+        NEXT();
+    }
+    STEP(PATH_INDEX) :
+    {
+        const cy_value *c = &r[step->c];
+        bool number = step->x & RUN_NUMBER_C;
+        cy_value *place = NULL;
+        if (CY_LIKELY(number || c->tag == TAG_INT))
+            place = interp_item_place(cell, number ? INT_C : c->as.i);
+        if (CY_UNLIKELY(!place || cell->as.object->refs != 1)) {
+            place = slow_enter_index(vm, r, cell, step);
+            if (!place) goto raise;
+        }
+        cell = place;
+        NEXT();
+    }
+    STEP(PATH_FIELD) :
+    {
+        cy_value *place = interp_field_place(cell, CACHE, &k[step->c]);
+        if (CY_UNLIKELY(!place || cell->as.object->refs != 1)) {
+            place = slow_enter_field(vm, cell, instance, (struct run_step *)step);
+            if (!place) goto raise;
+        }
+        cell = place;
+        GO(step + 2);
+    }
+    WRITE_ITEM(SET, interp_set_item(vm, cell, index, value), slow_index_set)
+    WRITE_ITEM(ADD, interp_add_item(cell, index, value), slow_index_add)
+    WRITE_ITEM(APPEND, interp_append_item(cell, index, value), slow_index_append)
+    WRITE_FIELD(SET, interp_fits(cell, CACHE, value) && (slow_put(vm, place, value), true), slow_field_set)
+    WRITE_FIELD(ADD, interp_add_number(place, value), slow_field_add)
+    WRITE_FIELD(APPEND, interp_append(place, value), slow_field_append)
 
     /* -- arithmetic -------------------------------------------------------------------------------------- */
     ARITHMETIC(ADD, __builtin_add_overflow, +)
     ARITHMETIC(SUB, __builtin_sub_overflow, -)
     ARITHMETIC(MUL, __builtin_mul_overflow, *)
-    ARITHMETIC_INT(ADD_INT, __builtin_add_overflow)
-    ARITHMETIC_INT(SUB_INT, __builtin_sub_overflow)
-    ARITHMETIC_INT(MUL_INT, __builtin_mul_overflow)
     DIVISION(DIV, /)
     DIVISION(MOD, %)
+    ARITHMETIC_CONSTANT(DIV, /)
+    STEP(CONSTANT_SUB) :
+    {
+        const cy_value *c = &r[step->c];
+        if (CY_LIKELY(c->tag == TAG_FLOAT)) {
+            double result = k[step->b].as.f - c->as.f;
+            SET(step->a, TAG_FLOAT, f, result);
+            NEXT();
+        }
+        SLOW(slow_arithmetic(vm, r, k, step));
+    }
+    STEP(CONSTANT_DIV) :
+    {
+        const cy_value *b = &k[step->b], *c = &r[step->c];
+        DIVIDE_FLOATS_DIV(b, c);
+        SLOW(slow_arithmetic(vm, r, k, step));
+    }
     BITS(BIT_AND, &)
     BITS(BIT_OR, |)
     BITS(BIT_XOR, ^)
-    STEP(SHIFT_LEFT) : SLOW(slow_arithmetic(vm, r, step));
-    STEP(SHIFT_RIGHT) : SLOW(slow_arithmetic(vm, r, step));
-    STEP(NEG) : SLOW(slow_unary(vm, r, step));
+    SHIFT(SHIFT_LEFT, uint64_t, <<)
+    SHIFT(SHIFT_RIGHT, int64_t, >>)
+    STEP(NEG) :
+    {
+        const cy_value *b = &r[step->b];
+        if (b->tag == TAG_FLOAT) {
+            double result = -b->as.f;
+            SET(step->a, TAG_FLOAT, f, result);
+            NEXT();
+        }
+        SLOW(slow_unary(vm, r, step));
+    }
     STEP(BIT_NOT) : SLOW(slow_unary(vm, r, step));
-    STEP(NOT) : SLOW(slow_unary(vm, r, step));
+    STEP(NOT) :
+    {
+        const cy_value *b = &r[step->b];
+        if (CY_LIKELY(b->tag < TAG_HEAP)) AS_VALUE(!value_truthy(*b), GO);
+        SLOW(slow_unary(vm, r, step));
+    }
 
     /* -- comparing --------------------------------------------------------------------------------------- */
-    COMPARE(EQ, ==)
-    COMPARE(NE, !=)
-    COMPARE(LT, <)
-    COMPARE(LE, <=)
-    COMPARE(GT, >)
-    COMPARE(GE, >=)
-    STEP(EQ_CONSTANT) : STEP(NE_CONSTANT) :
-    {
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
-        SET(step->a, TAG_BOOL, i, truth);
-        NEXT_CHARGED(step + 1);
-    }
-    STEP(UNLESS_EQ_CONSTANT) : STEP(UNLESS_NE_CONSTANT) :
-    {
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
-        NEXT_CHARGED(truth ? step + 1 : TARGET(step));
-    }
+    COMPARE(EQ, ==, COMPARE_EQUAL)
+    COMPARE(NE, !=, COMPARE_EQUAL)
+    COMPARE(LT, <, COMPARE_ORDER)
+    COMPARE(LE, <=, COMPARE_ORDER)
+    COMPARE(GT, >, COMPARE_ORDER)
+    COMPARE(GE, >=, COMPARE_ORDER)
     STEP(IS_KIND) : STEP(IS_RECORD) :
     {
         slow_is(vm, r, instance, step);
@@ -671,32 +550,72 @@ invoke : {
     STEP(RANGE) : SLOW(slow_range(vm, r, step));
     STEP(REF) : SLOW(slow_ref(vm, r, step));
     STEP(TEXT) : SLOW(slow_text(vm, r, step));
-    STEP(INDEX_GET) :
-    {
-        const cy_value *b = &r[step->b], *c = &r[step->c];
-        if (CY_LIKELY(b->tag == TAG_LIST && c->tag == TAG_INT) && !(step->x & RUN_OWN_B)) {
-            const struct list *list = list_of(*b);
-            if (CY_LIKELY((uint64_t)c->as.i < list->count)) {
-                cy_value item = value_ref(list_item(list, (uint32_t)c->as.i));
-                slow_put(vm, &r[step->a], item);
-                NEXT();
-            }
-        }
-        SLOW(slow_index_get(vm, r, step));
-    }
-    STEP(INDEX_GET_INT) : SLOW(slow_index_get(vm, r, step));
+
+    /* -- reading inside values --------------------------------------------------------------------------- */
+    READ_ITEM(INDEX_, , r[step->c].tag == TAG_INT, r[step->c].as.i)
+    READ_ITEM(INDEX_, _INT, true, INT_C)
     STEP(FIELD_GET) :
     {
-        const cy_value *field =
-            interp_cached_field(r[step->b], (const struct run_cache *)(step + 1), k[step->c]);
-        if (CY_LIKELY(field != NULL)) {
-            cy_value value = value_ref(*field);
-            if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-            slow_put(vm, &r[step->a], value);
+        cy_value *b = &r[step->b];
+        const cy_value *place = interp_field_place(b, CACHE, &k[step->c]);
+        if (CY_LIKELY(place != NULL)) {
+            cy_value value = value_ref(*place);
+            if (step->x & RUN_OWN_B) slow_clear(vm, b);
+            PUT(step->a, value);
             GO(step + 2);
         }
-        if (CY_UNLIKELY(!slow_field_get(vm, r, instance, (struct run_step *)step))) goto raise;
-        NEXT_CHARGED(step + 2);
+        SLOW_CACHED(slow_field_get(vm, r, instance, (struct run_step *)step));
+    }
+    STEP(CELL_FIELD_GET) :
+    {
+        const cy_value *place = NULL;
+        if (CY_LIKELY(cell != &r[step->b])) place = interp_field_place(cell, CACHE, &k[step->c]);
+        if (CY_LIKELY(place != NULL)) {
+            PUT(step->a, value_ref(*place));
+            GO(step + 2);
+        }
+        slow_settle_cell(cell, &r[step->b]);
+        SLOW_CACHED(slow_field_get(vm, r, instance, (struct run_step *)step));
+    }
+    STEP(FIELD_BORROW) :
+    {
+        cell = interp_field_place(&r[step->b], CACHE, &k[step->c]);
+        if (CY_LIKELY(cell != NULL)) GO(step + 2);
+        if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;
+        cell = &r[step->a];
+        GO(step + 2);
+    }
+    STEP(CELL_FIELD_BORROW) :
+    {
+        cy_value *place = NULL;
+        if (CY_LIKELY(cell != &r[step->b])) place = interp_field_place(cell, CACHE, &k[step->c]);
+        if (CY_UNLIKELY(!place)) {
+            slow_settle_cell(cell, &r[step->b]);
+            if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;
+            place = &r[step->a];
+        }
+        cell = place;
+        GO(step + 2);
+    }
+    STEP(GLOBAL_GET) :
+    {
+        PUT(step->a, value_ref(instance->globals[step->c]));
+        NEXT();
+    }
+    STEP(CAPTURE) :
+    {
+        PUT(step->a, value_ref(frame->closure->captures[step->c]));
+        NEXT();
+    }
+    STEP(GLOBAL_BORROW) :
+    {
+        cell = &instance->globals[step->c];
+        NEXT();
+    }
+    STEP(CAPTURE_BORROW) :
+    {
+        cell = &frame->closure->captures[step->c];
+        NEXT();
     }
 }
 
@@ -706,11 +625,28 @@ invoke : {
 #undef STEP
 #undef COPY
 #undef SET
+#undef PUT
 #undef BOTH
 #undef NEXT_CHARGED
 #undef SLOW
+#undef SLOW_CACHED
+#undef INT_C
 #undef ARITHMETIC
-#undef ARITHMETIC_INT
+#undef ARITHMETIC_CONSTANT
 #undef DIVISION
+#undef DIVIDE_FLOATS_DIV
+#undef DIVIDE_FLOATS_MOD
 #undef BITS
+#undef SHIFT
+#undef AS_VALUE
+#undef AS_UNLESS
+#undef AS_IF
 #undef COMPARE
+#undef COMPARE_FORMS
+#undef COMPARE_SLOW
+#undef COMPARE_EQUAL
+#undef COMPARE_ORDER
+#undef READ_ITEM
+#undef CACHE
+#undef WRITE_ITEM
+#undef WRITE_FIELD

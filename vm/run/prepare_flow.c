@@ -62,6 +62,8 @@ static void prepare_flow_lower(struct prepare *p)
 
 #define JUMP RUN_FLAG_JUMP
 #define INT_C RUN_FLAG_INT_C
+#define K_B RUN_FLAG_K_B
+#define K_C RUN_FLAG_K_C
 const uint8_t run_op_flags[RUN_OP_COUNT] = {
 #define RUN_OP(name, flags, meaning) [RUN_##name] = flags,
 #include "vm/run/run_op.def"
@@ -69,6 +71,27 @@ const uint8_t run_op_flags[RUN_OP_COUNT] = {
 };
 #undef JUMP
 #undef INT_C
+#undef K_B
+#undef K_C
+
+/* Whether the step behind is no step but a struct run_cache. */
+bool prepare_has_cache(enum run_op op)
+{
+    switch (op) {
+    case RUN_FIELD_GET:
+    case RUN_FIELD_BORROW:
+    case RUN_CELL_FIELD_GET:
+    case RUN_CELL_FIELD_BORROW:
+    case RUN_PATH_FIELD:
+    case RUN_FIELD_SET:
+    case RUN_FIELD_ADD:
+    case RUN_FIELD_APPEND:
+    case RUN_LOCAL_FIELD_SET:
+    case RUN_LOCAL_FIELD_ADD:
+    case RUN_LOCAL_FIELD_APPEND: return true;
+    default: return false;
+    }
+}
 
 /* Offsets in the file's code become distances in steps. */
 static void prepare_flow_link(struct prepare *p)
@@ -81,7 +104,7 @@ static void prepare_flow_link(struct prepare *p)
             if (step->op == RUN_LOOP && code[target].op == RUN_INTLOOP_NEXT) step->op = RUN_LOOP_INT;
             step->a = target - i; /* as a signed 32-bit distance */
         }
-        if (step->op == RUN_FIELD_GET) i++;
+        if (prepare_has_cache((enum run_op)step->op)) i++;
     }
 }
 

@@ -56,5 +56,6 @@ void prepare_settle_all(struct prepare *p);
 void prepare_forget(struct prepare *p, uint32_t height);
 uint32_t prepare_operand(struct prepare *p, uint32_t position, uint32_t own, uint32_t *x);
 void prepare_instruction(struct prepare *p);
+bool prepare_has_cache(enum run_op op);
 
 #endif
