@@ -26,7 +26,16 @@ enum run_op {
     RUN_OP_COUNT
 };
 
-enum run_op_flags { RUN_FLAG_JUMP = 1, RUN_FLAG_INT_C = 2, RUN_FLAG_K_B = 4, RUN_FLAG_K_C = 8 };
+enum run_op_flags {
+    RUN_FLAG_JUMP = 1,
+    RUN_FLAG_INT_C = 2,
+    RUN_FLAG_K_B = 4,
+    RUN_FLAG_K_C = 8,
+    RUN_FLAG_A = 16,
+    RUN_FLAG_B = 32,
+    RUN_FLAG_C = 64,
+    RUN_FLAG_V = 128
+};
 /* Flags by enum run_op. */
 extern const uint8_t run_op_flags[RUN_OP_COUNT];
 
@@ -64,6 +73,13 @@ enum {
     RUN_NUMBER_C = 16,
     RUN_CONSTANT_C = 32
 };
+
+/* What an operand of prepared code names, in the frame that begins at `r`, or in the constants `k`. */
+static inline cy_value *run_slot(cy_value *r, uint32_t operand) { return (cy_value *)((char *)r + operand); }
+static inline const cy_value *run_constant(const cy_value *k, uint32_t operand)
+{
+    return (const cy_value *)((const char *)k + operand);
+}
 
 /* Behind a step with a field, in the space of one step: where the field was last time. */
 struct run_cache {

@@ -18,9 +18,9 @@
 #include "vm/run/unwind.h"
 
 /* The slot that receives what a call or native returns. */
-static uint32_t interp_result_slot(const struct run_step *step)
+static cy_value *interp_result_slot(cy_value *r, const struct run_step *step)
 {
-    return step->op == RUN_CALL ? step->b : step->a;
+    return run_slot(r, step->op == RUN_CALL ? step->b : step->a);
 }
 
 static CY_COLD bool interp_call_failed(struct vm *vm, struct fiber *fiber, cy_value function,
@@ -74,7 +74,7 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
     }
     if (resume == RESUME_ERROR) return error_raise_value(vm, value);
     if (resume == RESUME_RESULT) {
-        slow_put(vm, &fiber->stack[frame->base + interp_result_slot(frame->step)], value);
+        slow_put(vm, interp_result_slot(fiber->stack + frame->base, frame->step), value);
         frame->step++;
     }
     return true;
@@ -118,8 +118,8 @@ unwind_now:
     /* -- moving ------------------------------------------------------------------------------------------ */
     STEP(MOVE) :
     {
-        cy_value value = value_ref(r[step->b]);
-        cy_value *to = &r[step->a];
+        cy_value value = value_ref(*SLOT(b));
+        cy_value *to = SLOT(a);
         if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
         to->tag = value.tag;
         to->as.i = value.as.i;
@@ -127,7 +127,7 @@ unwind_now:
     }
     STEP(TAKE) :
     {
-        cy_value *from = &r[step->b], *to = &r[step->a];
+        cy_value *from = SLOT(b), *to = SLOT(a);
         if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
         COPY(to, from);
         from->tag = TAG_NIL;
@@ -135,7 +135,7 @@ unwind_now:
     }
     STEP(CONSTANT) :
     {
-        cy_value value = value_ref(k[step->c]);
+        cy_value value = value_ref(*CONSTANT(c));
         PUT(step->a, value);
         NEXT();
     }
@@ -146,7 +146,7 @@ unwind_now:
     }
     STEP(DROP) :
     {
-        slow_clear(vm, &r[step->b]);
+        slow_clear(vm, SLOT(b));
         NEXT();
     }
     STEP(SELF) :
@@ -156,20 +156,20 @@ unwind_now:
     }
     STEP(GLOBAL_SET) :
     {
-        slow_put(vm, &instance->globals[step->c], slow_take(&r[step->b]));
+        slow_put(vm, &instance->globals[step->c], slow_take(SLOT(b)));
         NEXT();
     }
     STEP(DEFAULT) :
     {
-        if (r[step->b].tag == TAG_ABSENT) NEXT();
+        if (SLOT(b)->tag == TAG_ABSENT) NEXT();
         GO(TARGET(step));
     }
 
     /* -- in place ---------------------------------------------------------------------------------------- */
     STEP(LOCAL_ADD) :
     {
-        cy_value *a = &r[step->a];
-        const cy_value *c = &r[step->c];
+        cy_value *a = SLOT(a);
+        const cy_value *c = SLOT(c);
         int64_t number;
         if (CY_LIKELY(BOTH(TAG_INT, a, c)) && CY_LIKELY(!__builtin_add_overflow(a->as.i, c->as.i, &number))) {
             a->as.i = number;
@@ -180,12 +180,12 @@ unwind_now:
             NEXT();
         }
         if (CY_UNLIKELY(!slow_add_in_place(vm, a, *c))) goto raise;
-        if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
+        if (step->x & RUN_OWN_C) slow_clear(vm, SLOT(c));
         NEXT_CHARGED(step + 1);
     }
     STEP(LOCAL_ADD_INT) :
     {
-        cy_value *a = &r[step->a];
+        cy_value *a = SLOT(a);
         int64_t number;
         if (CY_LIKELY(a->tag == TAG_INT) &&
             CY_LIKELY(!__builtin_add_overflow(a->as.i, (int64_t)(int32_t)step->c, &number))) {
@@ -194,7 +194,7 @@ unwind_now:
         }
         SLOW(slow_add_in_place(vm, a, value_int((int32_t)step->c)));
     }
-    STEP(LOCAL_APPEND) : cell = &r[step->a];
+    STEP(LOCAL_APPEND) : cell = SLOT(a);
 append : {
     cy_value value = interp_value(r, k, step);
     if (CY_LIKELY(interp_append(cell, value))) NEXT();
@@ -202,8 +202,8 @@ append : {
 }
     STEP(GLOBAL_ADD) :
     {
-        if (CY_UNLIKELY(!slow_add_in_place(vm, &instance->globals[step->a], r[step->c]))) goto raise;
-        if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
+        if (CY_UNLIKELY(!slow_add_in_place(vm, &instance->globals[step->a], *SLOT(c)))) goto raise;
+        if (step->x & RUN_OWN_C) slow_clear(vm, SLOT(c));
         NEXT_CHARGED(step + 1);
     }
     STEP(GLOBAL_APPEND) :
@@ -215,7 +215,7 @@ append : {
     /* -- writing inside values --------------------------------------------------------------------------- */
     STEP(PATH_LOCAL) :
     {
-        cell = &r[step->a];
+        cell = SLOT(a);
         NEXT();
     }
     STEP(PATH_GLOBAL) :
@@ -225,7 +225,7 @@ append : {
     }
     STEP(PATH_INDEX) :
     {
-        const cy_value *c = &r[step->c];
+        const cy_value *c = SLOT(c);
         bool number = step->x & RUN_NUMBER_C;
         cy_value *place = NULL;
         if (CY_LIKELY(number || c->tag == TAG_INT))
@@ -263,9 +263,9 @@ append : {
     ARITHMETIC_CONSTANT(DIV, /)
     STEP(CONSTANT_SUB) :
     {
-        const cy_value *c = &r[step->c];
+        const cy_value *c = SLOT(c);
         if (CY_LIKELY(c->tag == TAG_FLOAT)) {
-            double result = k[step->b].as.f - c->as.f;
+            double result = CONSTANT(b)->as.f - c->as.f;
             SET(step->a, TAG_FLOAT, f, result);
             NEXT();
         }
@@ -273,7 +273,7 @@ append : {
     }
     STEP(CONSTANT_DIV) :
     {
-        const cy_value *b = &k[step->b], *c = &r[step->c];
+        const cy_value *b = CONSTANT(b), *c = SLOT(c);
         DIVIDE_FLOATS_DIV(b, c);
         SLOW(slow_arithmetic(vm, r, k, step));
     }
@@ -284,7 +284,7 @@ append : {
     SHIFT(SHIFT_RIGHT, int64_t, >>)
     STEP(NEG) :
     {
-        const cy_value *b = &r[step->b];
+        const cy_value *b = SLOT(b);
         if (b->tag == TAG_FLOAT) {
             double result = -b->as.f;
             SET(step->a, TAG_FLOAT, f, result);
@@ -295,7 +295,7 @@ append : {
     STEP(BIT_NOT) : SLOW(slow_unary(vm, r, step));
     STEP(NOT) :
     {
-        const cy_value *b = &r[step->b];
+        const cy_value *b = SLOT(b);
         if (CY_LIKELY(b->tag < TAG_HEAP)) AS_VALUE(!value_truthy(*b), GO);
         SLOW(slow_unary(vm, r, step));
     }
@@ -314,7 +314,7 @@ append : {
     }
     STEP(CHECK_KIND) :
     {
-        if (CY_LIKELY(value_kind_by_tag[r[step->b].tag] == step->c)) NEXT();
+        if (CY_LIKELY(value_kind_by_tag[SLOT(b)->tag] == step->c)) NEXT();
         SLOW(slow_check(vm, r, instance, step));
     }
     STEP(CHECK_RECORD) : SLOW(slow_check(vm, r, instance, step));
@@ -323,15 +323,15 @@ append : {
     STEP(JUMP) : GO(TARGET(step));
     STEP(JUMP_IF_FALSE) :
     {
-        truth = value_truthy(r[step->b]);
-        if (CY_UNLIKELY(step->x & RUN_OWN_B) && r[step->b].tag >= TAG_HEAP) interp_drop(vm, &r[step->b]);
+        truth = value_truthy(*SLOT(b));
+        if (CY_UNLIKELY(step->x & RUN_OWN_B) && SLOT(b)->tag >= TAG_HEAP) interp_drop(vm, SLOT(b));
         if (truth) NEXT();
         GO(TARGET(step));
     }
     STEP(JUMP_IF_TRUE) :
     {
-        truth = value_truthy(r[step->b]);
-        if (CY_UNLIKELY(step->x & RUN_OWN_B) && r[step->b].tag >= TAG_HEAP) interp_drop(vm, &r[step->b]);
+        truth = value_truthy(*SLOT(b));
+        if (CY_UNLIKELY(step->x & RUN_OWN_B) && SLOT(b)->tag >= TAG_HEAP) interp_drop(vm, SLOT(b));
         if (!truth) NEXT();
         GO(TARGET(step));
     }
@@ -353,7 +353,7 @@ append : {
     {
         callee = &instance->functions[step->c];
         closure = NULL;
-        base = &r[step->b];
+        base = SLOT(b);
         arg_count = step->x;
         goto enter;
     }
@@ -364,8 +364,8 @@ append : {
     }
     STEP(CALL) :
     {
-        cy_value function = r[step->b];
-        base = &r[step->b + 1];
+        cy_value function = *SLOT(b);
+        base = &SLOT(b)[1];
         arg_count = step->x;
         if (CY_LIKELY(function.tag == TAG_FUNCTION)) {
             closure = function_of(function);
@@ -414,9 +414,9 @@ yield: /* the budget stays negative: fiber_turn sees how much was charged */
 
     STEP(RETURN) :
     {
-        returned.tag = r[step->b].tag;
-        returned.as.i = r[step->b].as.i;
-        r[step->b].tag = TAG_NIL;
+        returned.tag = SLOT(b)->tag;
+        returned.as.i = SLOT(b)->as.i;
+        SLOT(b)->tag = TAG_NIL;
         goto leave;
     }
     STEP(RETURN_CONSTANT) :
@@ -438,7 +438,7 @@ leave:
     r = fiber->stack + frame->base;
     step = frame->step;
     {
-        cy_value *to = &r[interp_result_slot(step)];
+        cy_value *to = interp_result_slot(r, step);
         if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
         to->tag = returned.tag;
         to->as.i = returned.as.i;
@@ -448,7 +448,7 @@ leave:
     STEP(NATIVE) :
     {
         import = step->c;
-        base = &r[step->b];
+        base = SLOT(b);
         arg_count = step->x;
         goto invoke;
     }
@@ -462,7 +462,7 @@ invoke : {
     for (uint32_t i = 0; i < arg_count; i++)
         if (base[i].tag >= TAG_HEAP) interp_drop(vm, &base[i]);
     if (outcome == INVOKE_WAIT) return INTERP_WAITING;
-    slow_put(vm, &r[interp_result_slot(step)], result);
+    slow_put(vm, interp_result_slot(r, step), result);
     NEXT_CHARGED(step + 1);
 }
 
@@ -472,25 +472,25 @@ invoke : {
         fiber->frame = frame;
         SLOW(slow_closure(fiber, r, step));
     }
-    STEP(SPAWN) : SLOW(task_spawn(fiber, &r[step->b], step->x));
+    STEP(SPAWN) : SLOW(task_spawn(fiber, SLOT(b), step->x));
 
     /* -- loops ------------------------------------------------------------------------------------------- */
     STEP(INTLOOP_BEGIN) :
     {
-        cy_value from = r[step->b], to = r[step->c];
+        cy_value from = *SLOT(b), to = *SLOT(c);
         if (CY_UNLIKELY(from.tag != TAG_INT || to.tag != TAG_INT)) {
             error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from),
                         value_kind_text(vm, to));
             goto raise;
         }
-        r[step->a].tag = r[step->a + 1].tag = TAG_INTLOOP;
-        r[step->a].as.i = from.as.i;
-        r[step->a + 1].as.i = to.as.i;
+        SLOT(a)->tag = SLOT(a)[1].tag = TAG_INTLOOP;
+        SLOT(a)->as.i = from.as.i;
+        SLOT(a)[1].as.i = to.as.i;
         NEXT();
     }
     STEP(INTLOOP_NEXT) :
     {
-        cy_value *state = &r[step->b];
+        cy_value *state = SLOT(b);
         int64_t number = state[0].as.i;
         if (number >= state[1].as.i) GO(TARGET(step));
         state[0].as.i = number + 1;
@@ -501,15 +501,15 @@ invoke : {
     STEP(ITER_NEXT) :
     {
         cy_value item;
-        if (!slow_iter_next(&r[step->b], false, NULL, &item)) GO(TARGET(step));
-        slow_put(vm, &r[step->c], item);
+        if (!slow_iter_next(SLOT(b), false, NULL, &item)) GO(TARGET(step));
+        slow_put(vm, SLOT(c), item);
         NEXT();
     }
     STEP(ITER_NEXT_PAIR) :
     {
         cy_value key, item;
-        if (!slow_iter_next(&r[step->b], true, &key, &item)) GO(TARGET(step));
-        slow_put(vm, &r[step->c], key);
+        if (!slow_iter_next(SLOT(b), true, &key, &item)) GO(TARGET(step));
+        slow_put(vm, SLOT(c), key);
         slow_put(vm, &r[step->x], item);
         NEXT();
     }
@@ -528,18 +528,18 @@ invoke : {
     }
     STEP(DEFER_ATTACH) :
     {
-        slow_defer_attach(vm, &r[step->b], &r[step->c]);
+        slow_defer_attach(vm, SLOT(b), SLOT(c));
         NEXT();
     }
     STEP(RETHROW) :
     {
-        cy_value pending = slow_take(&r[step->b]);
+        cy_value pending = slow_take(SLOT(b));
         if (pending.tag != TAG_STOP) error_raise_value(vm, pending);
         goto raise;
     }
     STEP(THROW) :
     {
-        slow_throw(vm, &r[step->b]);
+        slow_throw(vm, SLOT(b));
         goto raise;
     }
 
@@ -552,11 +552,11 @@ invoke : {
     STEP(TEXT) : SLOW(slow_text(vm, r, step));
 
     /* -- reading inside values --------------------------------------------------------------------------- */
-    READ_ITEM(INDEX_, , r[step->c].tag == TAG_INT, r[step->c].as.i)
+    READ_ITEM(INDEX_, , SLOT(c)->tag == TAG_INT, SLOT(c)->as.i)
     READ_ITEM(INDEX_, _INT, true, INT_C)
     STEP(FIELD_GET) :
     {
-        cy_value *b = &r[step->b];
+        cy_value *b = SLOT(b);
         const cy_value *place = interp_field_place(b, CACHE, &k[step->c]);
         if (CY_LIKELY(place != NULL)) {
             cy_value value = value_ref(*place);
@@ -569,30 +569,30 @@ invoke : {
     STEP(CELL_FIELD_GET) :
     {
         const cy_value *place = NULL;
-        if (CY_LIKELY(cell != &r[step->b])) place = interp_field_place(cell, CACHE, &k[step->c]);
+        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(cell, CACHE, &k[step->c]);
         if (CY_LIKELY(place != NULL)) {
             PUT(step->a, value_ref(*place));
             GO(step + 2);
         }
-        slow_settle_cell(cell, &r[step->b]);
+        slow_settle_cell(cell, SLOT(b));
         SLOW_CACHED(slow_field_get(vm, r, instance, (struct run_step *)step));
     }
     STEP(FIELD_BORROW) :
     {
-        cell = interp_field_place(&r[step->b], CACHE, &k[step->c]);
+        cell = interp_field_place(SLOT(b), CACHE, &k[step->c]);
         if (CY_LIKELY(cell != NULL)) GO(step + 2);
         if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;
-        cell = &r[step->a];
+        cell = SLOT(a);
         GO(step + 2);
     }
     STEP(CELL_FIELD_BORROW) :
     {
         cy_value *place = NULL;
-        if (CY_LIKELY(cell != &r[step->b])) place = interp_field_place(cell, CACHE, &k[step->c]);
+        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(cell, CACHE, &k[step->c]);
         if (CY_UNLIKELY(!place)) {
-            slow_settle_cell(cell, &r[step->b]);
+            slow_settle_cell(cell, SLOT(b));
             if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;
-            place = &r[step->a];
+            place = SLOT(a);
         }
         cell = place;
         GO(step + 2);
@@ -623,6 +623,8 @@ invoke : {
 #undef GO
 #undef NEXT
 #undef STEP
+#undef SLOT
+#undef CONSTANT
 #undef COPY
 #undef SET
 #undef PUT

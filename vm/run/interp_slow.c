@@ -45,21 +45,21 @@ static const char *slow_sign(enum run_op op)
 }
 
 /* The step's sides as values. */
-static cy_value slow_left(const cy_value *r, const cy_value *k, const struct run_step *step)
+static cy_value slow_left(cy_value *r, const cy_value *k, const struct run_step *step)
 {
-    return run_op_flags[step->op] & RUN_FLAG_K_B ? k[step->b] : r[step->b];
+    return run_op_flags[step->op] & RUN_FLAG_K_B ? *run_constant(k, step->b) : *run_slot(r, step->b);
 }
-static cy_value slow_right(const cy_value *r, const cy_value *k, const struct run_step *step)
+static cy_value slow_right(cy_value *r, const cy_value *k, const struct run_step *step)
 {
-    uint8_t flags = run_op_flags[step->op];
+    uint32_t flags = run_op_flags[step->op];
     if (flags & RUN_FLAG_INT_C) return value_int((int32_t)step->c);
-    return flags & RUN_FLAG_K_C ? k[step->c] : r[step->c];
+    return flags & RUN_FLAG_K_C ? *run_constant(k, step->c) : *run_slot(r, step->c);
 }
 
 static void slow_let_go(struct vm *vm, cy_value *r, const struct run_step *step)
 {
-    if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-    if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    if (step->x & RUN_OWN_C) slow_clear(vm, run_slot(r, step->c));
 }
 
 static bool slow_operands_refused(struct vm *vm, const char *sign, cy_value b, cy_value c)
@@ -187,13 +187,13 @@ static bool slow_add(struct vm *vm, cy_value *r, const struct run_step *step, cy
     cy_value sum;
     cy_err err;
     bool grows = (step->x & RUN_OWN_B) && !(step->x & RUN_SWAPPED);
-    if (grows && value_is_unshared(b) && slow_extend(vm, &r[step->b], c, &err)) {
+    if (grows && value_is_unshared(b) && slow_extend(vm, run_slot(r, step->b), c, &err)) {
         if (cy_failed(err)) return slow_failed_growth(vm, err, b.tag == TAG_LIST);
-        sum = slow_take(&r[step->b]);
+        sum = slow_take(run_slot(r, step->b));
     } else if (!slow_join(vm, b, c, &sum))
         return false;
     slow_let_go(vm, r, step);
-    slow_put(vm, &r[step->a], sum);
+    slow_put(vm, run_slot(r, step->a), sum);
     return true;
 }
 
@@ -220,13 +220,13 @@ bool slow_arithmetic(struct vm *vm, cy_value *r, const cy_value *k, const struct
         err = slow_floats(sign, slow_as_float(b), slow_as_float(c), &result.as.f);
     }
     if (cy_failed(err)) return slow_number_failed(vm, err, sign, c.as.i);
-    slow_put(vm, &r[step->a], result);
+    slow_put(vm, run_slot(r, step->a), result);
     return true;
 }
 
 bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step)
 {
-    cy_value b = r[step->b], result;
+    cy_value b = *run_slot(r, step->b), result;
     if (step->op == RUN_NOT) {
         result = value_bool(!value_truthy(b));
         slow_let_go(vm, r, step);
@@ -241,7 +241,7 @@ bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step)
         if (b.as.i == INT64_MIN) return slow_number_failed(vm, CY_ERR(OVERFLOW), "-", 0);
         result = value_int(-b.as.i);
     }
-    slow_put(vm, &r[step->a], result);
+    slow_put(vm, run_slot(r, step->a), result);
     return true;
 }
 
@@ -272,7 +272,7 @@ static bool slow_order(struct vm *vm, cy_value b, cy_value c, int *order_out)
 bool slow_compare(struct vm *vm, cy_value *r, const cy_value *k, const struct run_step *step, bool *truth_out)
 {
     enum run_op form = (enum run_op)step->op, op = slow_compare_of(form);
-    cy_value b = r[step->b], c = slow_right(r, k, step);
+    cy_value b = *run_slot(r, step->b), c = slow_right(r, k, step);
     int order;
     if (op == RUN_EQ || op == RUN_NE) {
         bool equal;
@@ -301,16 +301,16 @@ static bool slow_is_of(const struct instance *instance, cy_value value, const st
 
 void slow_is(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step)
 {
-    bool is = slow_is_of(instance, r[step->b], step);
+    bool is = slow_is_of(instance, *run_slot(r, step->b), step);
     slow_let_go(vm, r, step);
-    slow_put(vm, &r[step->a], value_bool(is));
+    slow_put(vm, run_slot(r, step->a), value_bool(is));
 }
 
 bool slow_check(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step)
 {
-    if (slow_is_of(instance, r[step->b], step)) return true;
+    if (slow_is_of(instance, *run_slot(r, step->b), step)) return true;
     const char *wanted = step->op == RUN_CHECK_KIND
                              ? kind_name((enum value_kind)step->c, false)
                              : (const char *)string_of(instance->shapes[step->c]->name)->data;
-    return error_raise(vm, CY_ERR(TYPE), MESSAGE_KIND, wanted, value_kind_text(vm, r[step->b]));
+    return error_raise(vm, CY_ERR(TYPE), MESSAGE_KIND, wanted, value_kind_text(vm, *run_slot(r, step->b)));
 }

@@ -94,9 +94,9 @@ static inline cy_value *interp_field_place(const cy_value *container, const stru
 /* The step's v, owned. */
 static inline cy_value interp_value(cy_value *r, const cy_value *k, const struct run_step *step)
 {
-    if (step->x & RUN_OWN_C) return slow_take(&r[step->c]);
+    if (step->x & RUN_OWN_C) return slow_take(run_slot(r, step->c));
     if (step->x & RUN_NUMBER_C) return value_int((int32_t)step->c);
-    return value_ref(step->x & RUN_CONSTANT_C ? k[step->c] : r[step->c]);
+    return value_ref(step->x & RUN_CONSTANT_C ? *run_constant(k, step->c) : *run_slot(r, step->c));
 }
 
 /* *cell = *cell + [value] without moving anything; false when there is more to do. */
@@ -191,6 +191,8 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
         goto *labels[step->op]; \
     } while (0)
 #define NEXT() GO(step + 1)
+#define SLOT(operand_) run_slot(r, step->operand_)
+#define CONSTANT(operand_) run_constant(k, step->operand_)
 #define STEP(name) label_##name
 /* Two 8-byte moves: a 16-byte one would wait for the two 8-byte stores that made the value. */
 #define COPY(to_, from_)                      \
@@ -203,7 +205,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 /* Stores a plain value; what the slot held goes first (the operands were read). */
 #define SET(slot_, tag_, member_, value_)                                  \
     do {                                                                   \
-        cy_value *set_to = &r[slot_];                                      \
+        cy_value *set_to = run_slot(r, slot_);                                      \
         if (CY_UNLIKELY(set_to->tag >= TAG_HEAP)) interp_drop(vm, set_to); \
         set_to->tag = (tag_);                                              \
         set_to->as.member_ = (value_);                                     \
@@ -212,7 +214,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define PUT(slot_, owned_)                                                 \
     do {                                                                   \
         cy_value put_value = (owned_);                                     \
-        cy_value *put_to = &r[slot_];                                      \
+        cy_value *put_to = run_slot(r, slot_);                                      \
         if (CY_UNLIKELY(put_to->tag >= TAG_HEAP)) interp_drop(vm, put_to); \
         put_to->tag = put_value.tag;                                       \
         put_to->as.i = put_value.as.i;                                     \
@@ -244,7 +246,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define ARITHMETIC(name_, checked_, sign_)                               \
     STEP(name_) :                                                        \
     {                                                                    \
-        const cy_value *b = &r[step->b], *c = &r[step->c];               \
+        const cy_value *b = SLOT(b), *c = SLOT(c);               \
         int64_t number;                                                  \
         double x, y;                                                     \
         if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                            \
@@ -264,7 +266,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     }                                                                    \
     STEP(name_##_INT) :                                                  \
     {                                                                    \
-        const cy_value *b = &r[step->b];                                 \
+        const cy_value *b = SLOT(b);                                 \
         int64_t number;                                                  \
         if (CY_LIKELY(b->tag == TAG_INT)) {                              \
             if (CY_LIKELY(!checked_(b->as.i, INT_C, &number))) {         \
@@ -283,10 +285,10 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define ARITHMETIC_CONSTANT(name_, sign_)                                                 \
     STEP(name_##_CONSTANT) :                                                              \
     {                                                                                     \
-        const cy_value *b = &r[step->b];                                                  \
+        const cy_value *b = SLOT(b);                                                  \
         if (CY_LIKELY(b->tag == TAG_FLOAT || b->tag == TAG_INT)) {                        \
             double result =                                                               \
-                (b->tag == TAG_FLOAT ? b->as.f : (double)b->as.i) sign_ k[step->c].as.f;  \
+                (b->tag == TAG_FLOAT ? b->as.f : (double)b->as.i) sign_ CONSTANT(c)->as.f;  \
             SET(step->a, TAG_FLOAT, f, result);                                           \
             NEXT();                                                                       \
         }                                                                                 \
@@ -295,7 +297,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define DIVISION(name_, sign_)                                          \
     STEP(name_) :                                                       \
     {                                                                   \
-        const cy_value *b = &r[step->b], *c = &r[step->c];              \
+        const cy_value *b = SLOT(b), *c = SLOT(c);              \
         if (CY_LIKELY(BOTH(TAG_INT, b, c)) && CY_LIKELY(c->as.i > 0)) { \
             int64_t number = b->as.i sign_ c->as.i;                     \
             SET(step->a, TAG_INT, i, number);                           \
@@ -306,7 +308,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     }                                                                   \
     STEP(name_##_INT) :                                                 \
     {                                                                   \
-        const cy_value *b = &r[step->b];                                \
+        const cy_value *b = SLOT(b);                                \
         if (CY_LIKELY(b->tag == TAG_INT)) {                             \
             int64_t number = b->as.i sign_ INT_C;                       \
             SET(step->a, TAG_INT, i, number);                           \
@@ -331,7 +333,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define BITS(name_, sign_)                                 \
     STEP(name_) :                                          \
     {                                                      \
-        const cy_value *b = &r[step->b], *c = &r[step->c]; \
+        const cy_value *b = SLOT(b), *c = SLOT(c); \
         if (CY_LIKELY(BOTH(TAG_INT, b, c))) {              \
             int64_t number = b->as.i sign_ c->as.i;        \
             SET(step->a, TAG_INT, i, number);              \
@@ -341,7 +343,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     }                                                      \
     STEP(name_##_INT) :                                    \
     {                                                      \
-        const cy_value *b = &r[step->b];                   \
+        const cy_value *b = SLOT(b);                   \
         if (CY_LIKELY(b->tag == TAG_INT)) {                \
             int64_t number = b->as.i sign_ INT_C;          \
             SET(step->a, TAG_INT, i, number);              \
@@ -353,7 +355,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define SHIFT(name_, cast_, sign_)                                                    \
     STEP(name_) :                                                                     \
     {                                                                                 \
-        const cy_value *b = &r[step->b], *c = &r[step->c];                            \
+        const cy_value *b = SLOT(b), *c = SLOT(c);                            \
         if (CY_LIKELY(BOTH(TAG_INT, b, c)) && CY_LIKELY((uint64_t)c->as.i <= 63)) {   \
             int64_t number = (int64_t)((cast_)b->as.i sign_ c->as.i);                 \
             SET(step->a, TAG_INT, i, number);                                         \
@@ -363,7 +365,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     }                                                                                 \
     STEP(name_##_INT) :                                                               \
     {                                                                                 \
-        const cy_value *b = &r[step->b];                                              \
+        const cy_value *b = SLOT(b);                                              \
         if (CY_LIKELY(b->tag == TAG_INT)) {                                           \
             int64_t number = (int64_t)((cast_)b->as.i sign_(step->c & 63));           \
             SET(step->a, TAG_INT, i, number);                                         \
@@ -398,21 +400,21 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define COMPARE_FORMS(form_, end_, name_, sign_, CONSTANT_)                  \
     STEP(form_##name_) :                                                     \
     {                                                                        \
-        const cy_value *b = &r[step->b], *c = &r[step->c];                   \
+        const cy_value *b = SLOT(b), *c = SLOT(c);                   \
         if (CY_LIKELY(BOTH(TAG_INT, b, c))) end_(b->as.i sign_ c->as.i, GO); \
         if (BOTH(TAG_FLOAT, b, c)) end_(b->as.f sign_ c->as.f, GO);          \
         COMPARE_SLOW(end_);                                                  \
     }                                                                        \
     STEP(form_##name_##_INT) :                                               \
     {                                                                        \
-        const cy_value *b = &r[step->b];                                     \
+        const cy_value *b = SLOT(b);                                     \
         if (CY_LIKELY(b->tag == TAG_INT)) end_(b->as.i sign_ INT_C, GO);     \
         if (b->tag == TAG_FLOAT) end_(b->as.f sign_(double) INT_C, GO);      \
         COMPARE_SLOW(end_);                                                  \
     }                                                                        \
     STEP(form_##name_##_CONSTANT) :                                          \
     {                                                                        \
-        const cy_value *b = &r[step->b], *c = &k[step->c];                   \
+        const cy_value *b = SLOT(b), *c = CONSTANT(c);                   \
         if (BOTH(TAG_FLOAT, b, c)) end_(b->as.f sign_ c->as.f, GO);          \
         CONSTANT_(end_, sign_);                                              \
         COMPARE_SLOW(end_);                                                  \
@@ -422,7 +424,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     do {                                                                      \
         int equal = interp_equals_constant(b, c);                             \
         if (CY_LIKELY(equal != 2)) {                                          \
-            if ((step->x & RUN_OWN_B) && b->tag >= TAG_HEAP) interp_drop(vm, &r[step->b]); \
+            if ((step->x & RUN_OWN_B) && b->tag >= TAG_HEAP) interp_drop(vm, SLOT(b)); \
             end_(equal sign_ 1, GO);                                          \
         }                                                                     \
     } while (0)
@@ -436,7 +438,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 #define READ_ITEM(name_, suffix_, is_int_, index_)                                                \
     STEP(name_##GET##suffix_) :                                                                   \
     {                                                                                             \
-        cy_value *b = &r[step->b], item;                                                          \
+        cy_value *b = SLOT(b), item;                                                          \
         if (CY_LIKELY(is_int_) && CY_LIKELY(interp_item(b, index_, &item))) {                     \
             if (step->x & RUN_OWN_B) slow_clear(vm, b);                                           \
             PUT(step->a, item);                                                                   \
@@ -447,30 +449,30 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     STEP(CELL_##name_##GET##suffix_) :                                                            \
     {                                                                                             \
         cy_value item;                                                                            \
-        if (CY_LIKELY(cell != &r[step->b] && (is_int_)) && CY_LIKELY(interp_item(cell, index_, &item))) { \
+        if (CY_LIKELY(cell != SLOT(b) && (is_int_)) && CY_LIKELY(interp_item(cell, index_, &item))) { \
             PUT(step->a, item);                                                                   \
             NEXT();                                                                               \
         }                                                                                         \
-        slow_settle_cell(cell, &r[step->b]);                                                      \
+        slow_settle_cell(cell, SLOT(b));                                                      \
         SLOW(slow_index_get(vm, r, step));                                                        \
     }                                                                                             \
     STEP(name_##BORROW##suffix_) :                                                                \
     {                                                                                             \
-        cy_value *place = (is_int_) ? interp_item_place(&r[step->b], index_) : NULL;              \
+        cy_value *place = (is_int_) ? interp_item_place(SLOT(b), index_) : NULL;              \
         if (CY_UNLIKELY(!place)) {                                                                \
             if (!slow_index_get(vm, r, step)) goto raise;                                         \
-            place = &r[step->a];                                                                  \
+            place = SLOT(a);                                                                  \
         }                                                                                         \
         cell = place;                                                                             \
         NEXT();                                                                                   \
     }                                                                                             \
     STEP(CELL_##name_##BORROW##suffix_) :                                                         \
     {                                                                                             \
-        cy_value *place = cell != &r[step->b] && (is_int_) ? interp_item_place(cell, index_) : NULL; \
+        cy_value *place = cell != SLOT(b) && (is_int_) ? interp_item_place(cell, index_) : NULL; \
         if (CY_UNLIKELY(!place)) {                                                                \
-            slow_settle_cell(cell, &r[step->b]);                                                  \
+            slow_settle_cell(cell, SLOT(b));                                                  \
             if (!slow_index_get(vm, r, step)) goto raise;                                         \
-            place = &r[step->a];                                                                  \
+            place = SLOT(a);                                                                  \
         }                                                                                         \
         cell = place;                                                                             \
         NEXT();                                                                                   \
@@ -479,10 +481,10 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
 
 /* A write through `cell` into an item (the index in b) or a field (its name in b). */
 #define WRITE_ITEM(name_, quick_, slow_)                                       \
-    STEP(LOCAL_INDEX_##name_) : cell = &r[step->a];                            \
+    STEP(LOCAL_INDEX_##name_) : cell = SLOT(a);                            \
     STEP(INDEX_##name_) :                                                      \
     {                                                                          \
-        const cy_value *b = &r[step->b];                                       \
+        const cy_value *b = SLOT(b);                                       \
         bool number = step->x & RUN_NUMBER_B;                                  \
         cy_value value = interp_value(r, k, step);                             \
         if (CY_LIKELY(number || b->tag == TAG_INT)) {                          \
@@ -492,7 +494,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
         SLOW(slow_(vm, r, cell, step, value));                                 \
     }
 #define WRITE_FIELD(name_, quick_, slow_)                                        \
-    STEP(LOCAL_FIELD_##name_) : cell = &r[step->a];                              \
+    STEP(LOCAL_FIELD_##name_) : cell = SLOT(a);                              \
     STEP(FIELD_##name_) :                                                        \
     {                                                                            \
         cy_value value = interp_value(r, k, step);                               \

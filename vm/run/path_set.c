@@ -190,11 +190,11 @@ static bool path_get(struct vm *vm, cy_value container, cy_value key, cy_value *
 bool slow_index_get(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     bool number = run_op_flags[step->op] & RUN_FLAG_INT_C;
-    cy_value key = number ? value_int((int32_t)step->c) : r[step->c], item;
-    if (!path_get(vm, r[step->b], key, &item)) return false;
-    if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-    if (!number && (step->x & RUN_OWN_C)) slow_clear(vm, &r[step->c]);
-    slow_put(vm, &r[step->a], item);
+    cy_value key = number ? value_int((int32_t)step->c) : *run_slot(r, step->c), item;
+    if (!path_get(vm, *run_slot(r, step->b), key, &item)) return false;
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    if (!number && (step->x & RUN_OWN_C)) slow_clear(vm, run_slot(r, step->c));
+    slow_put(vm, run_slot(r, step->a), item);
     return true;
 }
 
@@ -229,10 +229,10 @@ static void path_remember(const struct instance *instance, cy_value container, c
 bool slow_field_get(struct vm *vm, cy_value *r, const struct instance *instance, struct run_step *step)
 {
     cy_value name = instance->constants[step->c], item;
-    if (!path_get_field(vm, r[step->b], name, &item)) return false;
-    path_remember(instance, r[step->b], name, (struct run_cache *)(step + 1));
-    if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-    slow_put(vm, &r[step->a], item);
+    if (!path_get_field(vm, *run_slot(r, step->b), name, &item)) return false;
+    path_remember(instance, *run_slot(r, step->b), name, (struct run_cache *)(step + 1));
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    slow_put(vm, run_slot(r, step->a), item);
     return true;
 }
 
@@ -401,9 +401,9 @@ static bool path_append_last(struct vm *vm, cy_value *cell, cy_value key, cy_val
 
 cy_value *slow_enter_index(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step)
 {
-    cy_value key = step->x & RUN_NUMBER_C ? value_int((int32_t)step->c) : r[step->c], *place;
+    cy_value key = step->x & RUN_NUMBER_C ? value_int((int32_t)step->c) : *run_slot(r, step->c), *place;
     if (!path_enter(vm, cell, key, &place)) return NULL;
-    if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
+    if (step->x & RUN_OWN_C) slow_clear(vm, run_slot(r, step->c));
     return place;
 }
 
@@ -415,13 +415,13 @@ cy_value *slow_enter_field(struct vm *vm, cy_value *cell, const struct instance 
     return place;
 }
 
-static cy_value path_key(const cy_value *r, const struct run_step *step)
+static cy_value path_key(cy_value *r, const struct run_step *step)
 {
-    return step->x & RUN_NUMBER_B ? value_int((int32_t)step->b) : r[step->b];
+    return step->x & RUN_NUMBER_B ? value_int((int32_t)step->b) : *run_slot(r, step->b);
 }
 static bool path_done(struct vm *vm, cy_value *r, const struct run_step *step, bool done)
 {
-    if (done && (step->x & RUN_OWN_B)) slow_clear(vm, &r[step->b]);
+    if (done && (step->x & RUN_OWN_B)) slow_clear(vm, run_slot(r, step->b));
     return done;
 }
 

@@ -64,6 +64,10 @@ static void prepare_flow_lower(struct prepare *p)
 #define INT_C RUN_FLAG_INT_C
 #define K_B RUN_FLAG_K_B
 #define K_C RUN_FLAG_K_C
+#define A RUN_FLAG_A
+#define B RUN_FLAG_B
+#define C RUN_FLAG_C
+#define V RUN_FLAG_V
 const uint8_t run_op_flags[RUN_OP_COUNT] = {
 #define RUN_OP(name, flags, meaning) [RUN_##name] = flags,
 #include "vm/run/run_op.def"
@@ -73,6 +77,10 @@ const uint8_t run_op_flags[RUN_OP_COUNT] = {
 #undef INT_C
 #undef K_B
 #undef K_C
+#undef A
+#undef B
+#undef C
+#undef V
 
 /* Whether the step behind is no step but a struct run_cache. */
 bool prepare_has_cache(enum run_op op)
@@ -93,6 +101,19 @@ bool prepare_has_cache(enum run_op op)
     }
 }
 
+/* Numbers of slots and constants become distances in bytes: at most 131,070 slots, and constants are fewer than bytes of
+ * the file. */
+static void prepare_flow_scale(struct run_step *step)
+{
+    enum { BYTES = sizeof(cy_value) };
+    uint32_t flags = run_op_flags[step->op];
+    bool number_b = (flags & RUN_FLAG_V) && (step->x & RUN_NUMBER_B);
+    bool number_c = (flags & RUN_FLAG_V) && (step->x & RUN_NUMBER_C);
+    if (flags & RUN_FLAG_A) step->a *= BYTES;
+    if ((flags & (RUN_FLAG_B | RUN_FLAG_K_B)) && !number_b) step->b *= BYTES;
+    if ((flags & (RUN_FLAG_C | RUN_FLAG_K_C)) && !number_c) step->c *= BYTES;
+}
+
 /* Offsets in the file's code become distances in steps. */
 static void prepare_flow_link(struct prepare *p)
 {
@@ -104,6 +125,7 @@ static void prepare_flow_link(struct prepare *p)
             if (step->op == RUN_LOOP && code[target].op == RUN_INTLOOP_NEXT) step->op = RUN_LOOP_INT;
             step->a = target - i; /* as a signed 32-bit distance */
         }
+        prepare_flow_scale(step);
         if (prepare_has_cache((enum run_op)step->op)) i++;
     }
 }
