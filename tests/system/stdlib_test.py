@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/stdlib_test.py: proves that every example of docs/STDLIB.md is true: `A → B` gives B, in value and in text,
-# `A → fails KIND` fails with that kind, and a line without an arrow compiles. Both spellings of every name are known.
+# tests/system/stdlib_test.py: proves that every example of docs/STDLIB.md is true: `A → B` gives B, in value and in
+# text, `A → fails KIND` fails with that kind, and a line without an arrow compiles. Both spellings of every name are
+# known.
 #
 # One program for each module, so that a mistake names its neighbourhood and no more.
 
@@ -47,8 +48,8 @@ def program(modules, lines):
         if not arrow:
             shown.append(f"fn shown{number}() {{ {line} }}\n")
         elif result.startswith("fails "):
-            body.append(f'fn check{number}() {{ try {{ let _ = {expression} print({place}, "did not fail") }} catch e '
-                        f'{{ if e.kind != "{result[6:]}" {{ print({place}, "failed with", e.kind, e.message) }} }} }}\n')
+            body.append(f'fn check{number}() {{ try {{ let _ = {expression} print({place}, "did not fail") }} '
+                        f'catch e {{ if e.kind != "{result[6:]}" {{ print({place}, e.kind, e.message) }} }} }}\n')
         else:
             body.append(f"fn check{number}() {{ try {{ let got = {expression} let wanted = {result} "
                         f"if got != wanted or str(got) != str(wanted) {{ print({place}, \"gives\", got) }} }} "

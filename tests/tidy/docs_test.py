@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/tidy/docs_test.py: proves that nothing in the tree names a machine it was made on or a host it was fetched from,
-# that papers link to files that exist, that docs/OPCODES.md and docs/STDLIB.md are what the tables say, and that every name
-# of the standard library has a Korean spelling, a meaning and an example.
+# that papers link to files that exist, that docs/OPCODES.md and docs/STDLIB.md are what the tables say, and that every
+# name of the standard library has a Korean spelling, a meaning and an example.
 
 import os
 import pathlib
