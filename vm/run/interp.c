@@ -196,7 +196,7 @@ unwind_now:
     }
     STEP(LOCAL_APPEND) : cell = SLOT(a);
 append : {
-    cy_value value = interp_value(r, k, step);
+    cy_value value = slow_value(r, k, step);
     if (CY_LIKELY(interp_append(cell, value))) NEXT();
     SLOW(slow_append(vm, cell, value));
 }
@@ -427,7 +427,7 @@ yield: /* the budget stays negative: fiber_turn sees how much was charged */
 
 leave:
     for (uint32_t i = 0; i < step->c; i++)
-        if (r[i].tag >= TAG_HEAP) interp_drop(vm, &r[i]);
+        if (r[i].tag >= TAG_HEAP) slow_clear(vm, &r[i]);
     if (CY_UNLIKELY(frame == fiber->frames)) {
         fiber->frame = NULL;
         fiber->outcome = CALL_RETURNED;
@@ -439,7 +439,7 @@ leave:
     step = frame->step;
     {
         cy_value *to = interp_result_slot(r, step);
-        if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
+        if (to->tag >= TAG_HEAP) slow_clear(vm, to); /* the called function */
         to->tag = returned.tag;
         to->as.i = returned.as.i;
     }
@@ -466,6 +466,36 @@ invoke : {
     NEXT_CHARGED(step + 1);
 }
 
+    STEP(LEN) :
+    {
+        cy_value *b = SLOT(b);
+        int64_t count;
+        if (b->tag == TAG_LIST)
+            count = list_of(*b)->count;
+        else if (b->tag == TAG_STR)
+            count = string_of(*b)->count;
+        else
+            NATIVE_SLOW(length, 1);
+        if (step->x & RUN_OWN_B) slow_clear(vm, b);
+        SET(step->a, TAG_INT, i, count);
+        NEXT();
+    }
+    WRAPPING(ADD, int_wrapping_add, +)
+    WRAPPING(MUL, int_wrapping_mul, *)
+    STEP(MAP_GET) : STEP(MAP_HAS) :
+    {
+        cy_value *b = SLOT(b), *place, room, found;
+        const cy_value *key = interp_borrow(r, k, step, &room);
+        if (CY_UNLIKELY(b->tag != TAG_MAP || !map_object_look(vm, map_object_of(*b), *key, &place))) {
+            if (step->op == RUN_MAP_GET) NATIVE_SLOW(map_get, 2);
+            NATIVE_SLOW(map_has, 2);
+        }
+        found = step->op == RUN_MAP_HAS ? value_bool(place != NULL) : place ? value_ref(*place) : value_nil();
+        if (step->x & RUN_OWN_B) slow_clear(vm, b);
+        if (step->x & RUN_OWN_C) slow_clear(vm, SLOT(c));
+        PUT(step->a, found);
+        NEXT_CHARGED(step + 1);
+    }
     STEP(NATIVE_FUNCTION) : SLOW(slow_native_function(fiber, r, step));
     STEP(CLOSURE) :
     {
@@ -500,7 +530,13 @@ invoke : {
     STEP(ITER_BEGIN) : SLOW(slow_iter_begin(vm, r, step));
     STEP(ITER_NEXT) :
     {
-        cy_value item;
+        cy_value *state = SLOT(b), item;
+        if (CY_LIKELY(state->tag == TAG_LIST || state->tag == TAG_STR) &&
+            CY_LIKELY(interp_item(state, state[1].as.i, &item))) {
+            state[1].as.i++;
+            PUT(step->c, item);
+            NEXT();
+        }
         if (!slow_iter_next(SLOT(b), false, NULL, &item)) GO(TARGET(step));
         slow_put(vm, SLOT(c), item);
         NEXT();
@@ -650,5 +686,7 @@ invoke : {
 #undef COMPARE_ORDER
 #undef READ_ITEM
 #undef CACHE
+#undef NATIVE_SLOW
+#undef WRAPPING
 #undef WRITE_ITEM
 #undef WRITE_FIELD

@@ -271,6 +271,23 @@ bool slow_wrong_count(struct vm *vm, const struct instance *instance, uint32_t f
                        source->param_count, arg_count);
 }
 
+bool slow_native(struct fiber *fiber, cy_value *r, const cy_value *k, const struct run_step *step,
+                 uint16_t number, uint32_t arg_count)
+{
+    struct vm *vm = fiber->vm;
+    uint32_t import = 0;
+    while (fiber->instance->natives[import].row->number != number) import++;
+    cy_value args[2] = {value_ref(*run_slot(r, step->b)), value_nil()}, result = value_nil();
+    if (arg_count == 2) args[1] = slow_value(r, k, step);
+    enum invoke_outcome outcome = native_invoke(fiber, import, args, arg_count, &result);
+    for (uint32_t i = 0; i < arg_count; i++) value_unref(vm, args[i]);
+    if (outcome == INVOKE_FAIL) return false;
+    CHECK(outcome == INVOKE_DONE); /* none of them waits */
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    slow_put(vm, run_slot(r, step->a), result);
+    return true;
+}
+
 /* -- errors ---------------------------------------------------------------------------------------------- */
 
 bool slow_throw(struct vm *vm, cy_value *slot)

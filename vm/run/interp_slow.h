@@ -26,6 +26,13 @@ static inline cy_value slow_take(cy_value *slot)
     return value;
 }
 static inline void slow_clear(struct vm *vm, cy_value *slot) { value_unref(vm, slow_take(slot)); }
+/* The step's v (run_op.def), owned. */
+static inline cy_value slow_value(cy_value *r, const cy_value *k, const struct run_step *step)
+{
+    if (step->x & RUN_OWN_C) return slow_take(run_slot(r, step->c));
+    if (step->x & RUN_NUMBER_C) return value_int((int32_t)step->c);
+    return value_ref(step->x & RUN_CONSTANT_C ? *run_constant(k, step->c) : *run_slot(r, step->c));
+}
 /* For a step that found no quick way from a cell: the container in its slot, which holds nothing, as an ordinary
  * operand. */
 static inline void slow_settle_cell(const cy_value *cell, cy_value *slot)
@@ -55,6 +62,9 @@ bool slow_iter_next(cy_value *state, bool pair, cy_value *key_out, cy_value *val
 bool slow_closure(struct fiber *fiber, cy_value *r, const struct run_step *step);
 bool slow_self(struct fiber *fiber, cy_value *r, const struct run_step *step);
 bool slow_native_function(struct fiber *fiber, cy_value *r, const struct run_step *step);
+/* A native that is a step of its own, called as any other with r[b] and, when there are two arguments, v. */
+bool slow_native(struct fiber *fiber, cy_value *r, const cy_value *k, const struct run_step *step,
+                 uint16_t number, uint32_t arg_count);
 bool slow_throw(struct vm *vm, cy_value *slot);
 void slow_defer_attach(struct vm *vm, cy_value *pending, cy_value *error);
 

@@ -91,12 +91,15 @@ static inline cy_value *interp_field_place(const cy_value *container, const stru
     return entry->key.tag == TAG_STR && entry->key.as.object == name->as.object ? &entry->value : NULL;
 }
 
-/* The step's v, owned. */
-static inline cy_value interp_value(cy_value *r, const cy_value *k, const struct run_step *step)
+/* The step's v, borrowed: `room` holds it when it is an int. */
+static inline const cy_value *interp_borrow(cy_value *r, const cy_value *k, const struct run_step *step,
+                                            cy_value *room)
 {
-    if (step->x & RUN_OWN_C) return slow_take(run_slot(r, step->c));
-    if (step->x & RUN_NUMBER_C) return value_int((int32_t)step->c);
-    return value_ref(step->x & RUN_CONSTANT_C ? *run_constant(k, step->c) : *run_slot(r, step->c));
+    if (step->x & RUN_NUMBER_C) {
+        *room = value_int((int32_t)step->c);
+        return room;
+    }
+    return step->x & RUN_CONSTANT_C ? run_constant(k, step->c) : run_slot(r, step->c);
 }
 
 /* *cell = *cell + [value] without moving anything; false when there is more to do. */
@@ -477,6 +480,26 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
         cell = place;                                                                             \
         NEXT();                                                                                   \
     }
+/* What a native's own step leaves to the native. */
+#define NATIVE_SLOW(number_, arg_count_)                                    \
+    do {                                                                    \
+        frame->step = step;                                                 \
+        fiber->frame = frame;                                               \
+        SLOW(slow_native(fiber, r, k, step, NATIVE_##number_, arg_count_)); \
+    } while (0)
+/* A native of two ints that wraps around. */
+#define WRAPPING(name_, number_, sign_)                                                            \
+    STEP(WRAPPING_##name_) :                                                                       \
+    {                                                                                              \
+        cy_value room;                                                                             \
+        const cy_value *b = SLOT(b), *c = interp_borrow(r, k, step, &room);                        \
+        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                                                      \
+            int64_t number = (int64_t)((uint64_t)b->as.i sign_(uint64_t) c->as.i);                 \
+            SET(step->a, TAG_INT, i, number);                                                      \
+            NEXT();                                                                                \
+        }                                                                                          \
+        NATIVE_SLOW(number_, 2);                                                                   \
+    }
 #define CACHE ((struct run_cache *)(step + 1))
 
 /* A write through `cell` into an item (the index in b) or a field (its name in b). */
@@ -486,7 +509,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     {                                                                          \
         const cy_value *b = SLOT(b);                                       \
         bool number = step->x & RUN_NUMBER_B;                                  \
-        cy_value value = interp_value(r, k, step);                             \
+        cy_value value = slow_value(r, k, step);                             \
         if (CY_LIKELY(number || b->tag == TAG_INT)) {                          \
             int64_t index = number ? (int32_t)step->b : b->as.i;               \
             if (CY_LIKELY(quick_)) NEXT();                                     \
@@ -497,7 +520,7 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     STEP(LOCAL_FIELD_##name_) : cell = SLOT(a);                              \
     STEP(FIELD_##name_) :                                                        \
     {                                                                            \
-        cy_value value = interp_value(r, k, step);                               \
+        cy_value value = slow_value(r, k, step);                               \
         cy_value *place = interp_field_place(cell, CACHE, &k[step->b]);          \
         if (CY_LIKELY(place && cell->as.object->refs == 1) && CY_LIKELY(quick_)) \
             GO(step + 2);                                                        \

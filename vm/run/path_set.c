@@ -110,6 +110,11 @@ static bool path_get_numbered(struct vm *vm, cy_value container, cy_value key, c
 static bool path_get_entry(struct vm *vm, cy_value map, cy_value key, cy_value *owned_out)
 {
     uint64_t hash;
+    cy_value *place;
+    if (map_object_look(vm, map_object_of(map), key, &place) && place) {
+        *owned_out = value_ref(*place);
+        return true;
+    }
     cy_err err = map_object_hash_key(vm, key, &hash);
     if (cy_failed(err)) return path_failed(vm, err, key);
     uint32_t index;
@@ -306,6 +311,8 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
         *inner_out = &list_of(*cell)->items.any[index];
         return true;
     case TAG_MAP: {
+        if (value_is_unshared(*cell) && map_object_look(vm, map_object_of(*cell), key, inner_out) && *inner_out)
+            return true;
         cy_err err = map_object_hash_key(vm, key, &hash);
         if (!cy_failed(err)) err = map_object_find(vm, map_object_of(*cell), key, hash, &index);
         if (cy_failed(err)) return path_failed(vm, err, key);
@@ -333,6 +340,7 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
 static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value owned)
 {
     uint32_t index;
+    cy_value *place;
     cy_err err;
     switch (cell->tag) {
     case TAG_LIST:
@@ -341,6 +349,10 @@ static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value 
         return cy_failed(err) ? path_failed(vm, err, key) : true;
     case TAG_MAP:
         if (!path_unshare(vm, cell)) break;
+        if (map_object_look(vm, map_object_of(*cell), key, &place) && place) {
+            slow_put(vm, place, owned);
+            return true;
+        }
         err = map_object_set(vm, map_object_of(*cell), value_ref(key), owned);
         return cy_failed(err) ? path_failed(vm, err, key) : true;
     case TAG_RECORD:
