@@ -39,12 +39,14 @@ enum run_op_flags {
 /* Flags by enum run_op. */
 extern const uint8_t run_op_flags[RUN_OP_COUNT];
 
-/* Six comparisons, EQ NE LT LE GT GE, against a slot, an int or a constant; as a value, or a jump unless or if. */
+/* Six comparisons, EQ NE LT LE GT GE, against a slot, an int or a constant; as a value, a jump unless or if, or the end
+ * of a loop. */
 enum { RUN_COMPARE_COUNT = 6, RUN_COMPARE_FORMS = 3 * RUN_COMPARE_COUNT };
 _Static_assert(RUN_GE == RUN_EQ + 5 && RUN_EQ_INT == RUN_EQ + 6 && RUN_EQ_CONSTANT == RUN_EQ + 12 &&
                    RUN_UNLESS_EQ == RUN_EQ + RUN_COMPARE_FORMS &&
                    RUN_IF_EQ == RUN_UNLESS_EQ + RUN_COMPARE_FORMS &&
-                   RUN_IF_GE_CONSTANT + 1 == RUN_IF_EQ + RUN_COMPARE_FORMS,
+                   RUN_LOOP_EQ == RUN_IF_EQ + RUN_COMPARE_FORMS &&
+                   RUN_LOOP_GE_CONSTANT + 1 == RUN_LOOP_EQ + RUN_COMPARE_FORMS,
                "forms of comparisons are found by their distance");
 /* Steps that leave a place for the next step instead of a value, and steps that take such a place. */
 enum { RUN_BORROW = RUN_INDEX_BORROW - RUN_INDEX_GET, RUN_CELL = RUN_CELL_INDEX_GET - RUN_INDEX_GET };
@@ -63,8 +65,8 @@ struct run_step {
     uint32_t b;
     uint32_t c;
 };
-/* In x. OWN: the operand's slot is let go by the instruction (a stack slot or a local at its last use). SWAPPED: c is the
- * left side. NUMBER, CONSTANT: the operand is no slot but an int, or a constant. */
+/* In x. OWN: the operand's slot is let go by the instruction (a stack slot or a local at its last use). SWAPPED: c is
+ * the left side. NUMBER, CONSTANT: the operand is no slot but an int, or a constant. */
 enum {
     RUN_OWN_B = 1,
     RUN_OWN_C = 2,

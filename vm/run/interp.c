@@ -228,8 +228,7 @@ append : {
         const cy_value *c = SLOT(c);
         bool number = step->x & RUN_NUMBER_C;
         cy_value *place = NULL;
-        if (CY_LIKELY(number || c->tag == TAG_INT))
-            place = interp_item_place(cell, number ? INT_C : c->as.i);
+        if (CY_LIKELY(number || c->tag == TAG_INT)) place = interp_item_place(cell, number ? INT_C : c->as.i);
         if (CY_UNLIKELY(!place || cell->as.object->refs != 1)) {
             place = slow_enter_index(vm, r, cell, step);
             if (!place) goto raise;
@@ -247,9 +246,9 @@ append : {
         cell = place;
         GO(step + 2);
     }
-    WRITE_ITEM(SET, interp_set_item(vm, cell, index, value), slow_index_set)
-    WRITE_ITEM(ADD, interp_add_item(cell, index, value), slow_index_add)
-    WRITE_ITEM(APPEND, interp_append_item(cell, index, value), slow_index_append)
+    WRITE_ITEM(SET, interp_set_item, interp_put_item, slow_index_set)
+    WRITE_ITEM(ADD, interp_add_item, NOT_OWNED, slow_index_add)
+    WRITE_ITEM(APPEND, NOT_PLAIN, interp_append_item, slow_index_append)
     WRITE_FIELD(SET, interp_fits(cell, CACHE, value) && (slow_put(vm, place, value), true), slow_field_set)
     WRITE_FIELD(ADD, interp_add_number(place, value), slow_field_add)
     WRITE_FIELD(APPEND, interp_append(place, value), slow_field_append)
@@ -335,17 +334,15 @@ append : {
         if (!truth) NEXT();
         GO(TARGET(step));
     }
-    STEP(LOOP) :
-    {
-        step = TARGET(step);
-        if (CY_UNLIKELY(--vm->budget < 0)) goto yield;
-        GO(step);
-    }
+    STEP(LOOP) : { BACK(TARGET(step)); }
     STEP(LOOP_INT) :
     {
-        step = TARGET(step);
-        if (CY_UNLIKELY(--vm->budget < 0)) goto yield;
-        goto STEP(INTLOOP_NEXT);
+        cy_value *state = SLOT(b);
+        int64_t number = state[0].as.i;
+        if (number >= state[1].as.i) BACK(step + 1);
+        state[0].as.i = number + 1;
+        SET(step->c, TAG_INT, i, number);
+        BACK(TARGET(step));
     }
 
     /* -- calls ------------------------------------------------------------------------------------------- */
@@ -679,14 +676,19 @@ invoke : {
 #undef AS_VALUE
 #undef AS_UNLESS
 #undef AS_IF
+#undef AS_LOOP
+#undef BACK
 #undef COMPARE
 #undef COMPARE_FORMS
 #undef COMPARE_SLOW
 #undef COMPARE_EQUAL
 #undef COMPARE_ORDER
+#undef ITEM
 #undef READ_ITEM
 #undef CACHE
 #undef NATIVE_SLOW
 #undef WRAPPING
 #undef WRITE_ITEM
+#undef NOT_PLAIN
+#undef NOT_OWNED
 #undef WRITE_FIELD

@@ -27,20 +27,39 @@ static const char *slow_sign(enum run_op op)
 {
     static const char *const comparisons[RUN_COMPARE_COUNT] = {"==", "!=", "<", "<=", ">", ">="};
     static const char *const signs[RUN_OP_COUNT] = {
-        [RUN_ADD] = "+",         [RUN_ADD_INT] = "+",       [RUN_ADD_CONSTANT] = "+",
-        [RUN_LOCAL_ADD] = "+",   [RUN_LOCAL_ADD_INT] = "+", [RUN_GLOBAL_ADD] = "+",
-        [RUN_SUB] = "-",         [RUN_SUB_INT] = "-",       [RUN_SUB_CONSTANT] = "-",
-        [RUN_CONSTANT_SUB] = "-", [RUN_NEG] = "-",          [RUN_MUL] = "*",
-        [RUN_MUL_INT] = "*",     [RUN_MUL_CONSTANT] = "*",  [RUN_DIV] = "/",
-        [RUN_DIV_INT] = "/",     [RUN_DIV_CONSTANT] = "/",  [RUN_CONSTANT_DIV] = "/",
-        [RUN_MOD] = "%",         [RUN_MOD_INT] = "%",       [RUN_BIT_AND] = "&",
-        [RUN_BIT_AND_INT] = "&", [RUN_BIT_OR] = "|",        [RUN_BIT_OR_INT] = "|",
-        [RUN_BIT_XOR] = "^",     [RUN_BIT_XOR_INT] = "^",   [RUN_BIT_NOT] = "~",
-        [RUN_SHIFT_LEFT] = "<<", [RUN_SHIFT_LEFT_INT] = "<<", [RUN_SHIFT_RIGHT] = ">>",
+        [RUN_ADD] = "+",
+        [RUN_ADD_INT] = "+",
+        [RUN_ADD_CONSTANT] = "+",
+        [RUN_LOCAL_ADD] = "+",
+        [RUN_LOCAL_ADD_INT] = "+",
+        [RUN_GLOBAL_ADD] = "+",
+        [RUN_SUB] = "-",
+        [RUN_SUB_INT] = "-",
+        [RUN_SUB_CONSTANT] = "-",
+        [RUN_CONSTANT_SUB] = "-",
+        [RUN_NEG] = "-",
+        [RUN_MUL] = "*",
+        [RUN_MUL_INT] = "*",
+        [RUN_MUL_CONSTANT] = "*",
+        [RUN_DIV] = "/",
+        [RUN_DIV_INT] = "/",
+        [RUN_DIV_CONSTANT] = "/",
+        [RUN_CONSTANT_DIV] = "/",
+        [RUN_MOD] = "%",
+        [RUN_MOD_INT] = "%",
+        [RUN_BIT_AND] = "&",
+        [RUN_BIT_AND_INT] = "&",
+        [RUN_BIT_OR] = "|",
+        [RUN_BIT_OR_INT] = "|",
+        [RUN_BIT_XOR] = "^",
+        [RUN_BIT_XOR_INT] = "^",
+        [RUN_BIT_NOT] = "~",
+        [RUN_SHIFT_LEFT] = "<<",
+        [RUN_SHIFT_LEFT_INT] = "<<",
+        [RUN_SHIFT_RIGHT] = ">>",
         [RUN_SHIFT_RIGHT_INT] = ">>",
     };
-    if (op >= RUN_EQ && op < RUN_EQ + 3 * RUN_COMPARE_FORMS)
-        return comparisons[slow_compare_of(op) - RUN_EQ];
+    if (op >= RUN_EQ && op < RUN_EQ + 4 * RUN_COMPARE_FORMS) return comparisons[slow_compare_of(op) - RUN_EQ];
     return signs[op];
 }
 

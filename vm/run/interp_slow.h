@@ -44,7 +44,8 @@ static inline void slow_settle_cell(const cy_value *cell, cy_value *slot)
 bool slow_arithmetic(struct vm *vm, cy_value *r, const cy_value *k, const struct run_step *step);
 bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step);
 /* All comparison steps, also the fused ones; the answer is in `*truth_out`. */
-bool slow_compare(struct vm *vm, cy_value *r, const cy_value *k, const struct run_step *step, bool *truth_out);
+bool slow_compare(struct vm *vm, cy_value *r, const cy_value *k, const struct run_step *step,
+                  bool *truth_out);
 void slow_is(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step);
 bool slow_check(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step);
 bool slow_add_in_place(struct vm *vm, cy_value *target, cy_value more);
@@ -74,11 +75,13 @@ bool slow_field_get(struct vm *vm, cy_value *r, const struct instance *instance,
 bool slow_append(struct vm *vm, cy_value *list, cy_value owned_item);
 /* PATH_INDEX, PATH_FIELD: the place inside `*cell`, which nobody else holds from then on; NULL on failure. */
 cy_value *slow_enter_index(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step);
-cy_value *slow_enter_field(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step);
+cy_value *slow_enter_field(struct vm *vm, cy_value *cell, const struct instance *instance,
+                           struct run_step *step);
 /* INDEX_SET to FIELD_APPEND, and their forms on locals. */
 bool slow_index_set(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step, cy_value owned);
 bool slow_index_add(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step, cy_value owned);
-bool slow_index_append(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step, cy_value owned);
+bool slow_index_append(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step,
+                       cy_value owned);
 bool slow_field_set(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
                     cy_value owned);
 bool slow_field_add(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,

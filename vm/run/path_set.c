@@ -311,7 +311,8 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
         *inner_out = &list_of(*cell)->items.any[index];
         return true;
     case TAG_MAP: {
-        if (value_is_unshared(*cell) && map_object_look(vm, map_object_of(*cell), key, inner_out) && *inner_out)
+        if (value_is_unshared(*cell) && map_object_look(vm, map_object_of(*cell), key, inner_out) &&
+            *inner_out)
             return true;
         cy_err err = map_object_hash_key(vm, key, &hash);
         if (!cy_failed(err)) err = map_object_find(vm, map_object_of(*cell), key, hash, &index);
@@ -419,7 +420,8 @@ cy_value *slow_enter_index(struct vm *vm, cy_value *r, cy_value *cell, const str
     return place;
 }
 
-cy_value *slow_enter_field(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step)
+cy_value *slow_enter_field(struct vm *vm, cy_value *cell, const struct instance *instance,
+                           struct run_step *step)
 {
     cy_value name = instance->constants[step->c], *place;
     if (!path_enter(vm, cell, name, &place)) return NULL;
@@ -441,7 +443,8 @@ bool slow_index_set(struct vm *vm, cy_value *r, cy_value *cell, const struct run
 {
     return path_done(vm, r, step, path_set_last(vm, cell, path_key(r, step), owned));
 }
-bool slow_index_append(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step, cy_value owned)
+bool slow_index_append(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step,
+                       cy_value owned)
 {
     return path_done(vm, r, step, path_append_last(vm, cell, path_key(r, step), owned));
 }
@@ -452,7 +455,8 @@ bool slow_index_add(struct vm *vm, cy_value *r, cy_value *cell, const struct run
     return path_done(vm, r, step, done);
 }
 
-static bool path_field_done(const cy_value *cell, const struct instance *instance, struct run_step *step, bool done)
+static bool path_field_done(const cy_value *cell, const struct instance *instance, struct run_step *step,
+                            bool done)
 {
     if (done) path_remember(instance, *cell, instance->constants[step->b], (struct run_cache *)(step + 1));
     return done;
