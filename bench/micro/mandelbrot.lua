@@ -24,7 +24,7 @@ local function row(n, y)
     return sum
 end
 
-local n = tonumber(arg[1]) -- a power of two, so that both halves have the same coordinates
+local n = tonumber(arg[1]) -- a multiple of 4, so that the two rows below have exact coordinates
 local sum = 0
 for y = 0, n - 1 do sum = sum + row(n, y) end
 assert(row(n, n / 4) == row(n, n - n / 4), "the picture is not symmetric")
