@@ -6,7 +6,7 @@
  * Out:  a canonical, verified program, or all diagnostics of all files as text.
  * Invariant: the same sources give the same program on every machine: nothing in it depends on where the files lie, on
  *            the order of a hash table, or on the time.
- * Not here: the command line (vm/main.c), writing the file (vm/code/toau.h).
+ * Not here: the command line (vm/cli), writing the file (vm/code/toau.h).
  */
 #ifndef CY_COMPILER_COMPILER_H
 #define CY_COMPILER_COMPILER_H

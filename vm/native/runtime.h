@@ -5,7 +5,7 @@
  * In:   the bytes of a .toau, arguments, granted capabilities.
  * Out:  an exit code (0 ok, 1 program error, 3 bad .toau, 4 configuration, 5 cannot listen, 70 internal).
  *       Messages for people are on stderr by then.
- * Not here: command lines (vm/main.c), natives' bodies.
+ * Not here: command lines (vm/cli), natives' bodies.
  */
 #ifndef CY_NATIVE_RUNTIME_H
 #define CY_NATIVE_RUNTIME_H
