@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/binary_trees.lua: allocating and freeing small tables. Many full trees of depths up to n beside one that
--- lives; each must have 2^(depth + 1) - 1 nodes. Prints the sum of all nodes.
+-- bench/micro/binary_trees.lua: allocating and freeing small tables. Many full trees of depths up to n beside one
+-- that lives; each must have 2^(depth + 1) - 1 nodes. Prints the sum of all nodes.
 
 local function build(depth)
     if depth == 0 then return {left = nil, right = nil} end

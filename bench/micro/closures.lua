@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/closures.lua: making and calling closures. A chain of three composed functions made anew n times, and 100
--- numbers mapped, filtered and summed through function arguments n times; against the same without functions.
+-- bench/micro/closures.lua: making and calling closures. A chain of three composed functions made anew n times, and
+-- 100 numbers mapped, filtered and summed through function arguments n times; against the same without functions.
 
 local function adder(amount) return function (x) return x + amount end end
 local function compose(f, g) return function (x) return g(f(x)) end end

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/deltablue.lua: records in tables that name each other by int ids, and many small tables. The DeltaBlue solver
--- of one-way constraints (Freeman-Benson, Maloney, Borning): a chain of 100 equalities and 100 scaled pairs, n times. Every
--- value that a plan computes is checked.
--- Variables and constraints are arenas: variables[v], constraints[c]; NONE is no id.
+-- bench/micro/deltablue.lua: records in tables that name each other by int ids, and many small tables. The DeltaBlue
+-- solver of one-way constraints (Freeman-Benson, Maloney, Borning): a chain of 100 equalities and 100 scaled pairs, n
+-- times. Every value that a plan computes is checked. Variables and constraints are arenas: variables[v],
+-- constraints[c]; NONE is no id.
 
 local NONE = -1
 

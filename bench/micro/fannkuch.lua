@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/fannkuch.lua: small tables of ints. Over all permutations of n: how many flips of the first k until 1 is in
--- front, at most; and a checksum of all flips. Checked against the published maxima.
+-- bench/micro/fannkuch.lua: small tables of ints. Over all permutations of n: how many flips of the first k until 1
+-- is in front, at most; and a checksum of all flips. Checked against the published maxima.
 
 local function flips_of(permutation, p, n)
     for i = 1, n do p[i] = permutation[i] end

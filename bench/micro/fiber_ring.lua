@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/fiber_ring.lua: making, switching and joining coroutines. A token goes along a chain of 100 coroutines and
--- back, n times: each one makes the next, resumes it and takes what it returns.
+-- bench/micro/fiber_ring.lua: making, switching and joining coroutines. A token goes along a chain of 100 coroutines
+-- and back, n times: each one makes the next, resumes it and takes what it returns.
 
 local create, resume = coroutine.create, coroutine.resume
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/fnv1a.lua: bytes of a string and wrapping 64-bit arithmetic. The FNV-1a hash of 64 KiB, n times over; checked
--- against the published hash of "foobar". Lua 5.4 has 64-bit integers and operators, LuaJIT has them in ffi and bit: the
--- functions that use them are text, so that each runtime compiles only its own.
+-- bench/micro/fnv1a.lua: bytes of a string and wrapping 64-bit arithmetic. The FNV-1a hash of 64 KiB, n times over;
+-- checked against the published hash of "foobar". Lua 5.4 has 64-bit integers and operators, LuaJIT has them in ffi
+-- and bit: the functions that use them are text, so that each runtime compiles only its own.
 
 local LUA_54 = [[
 local byte = string.byte

@@ -6,7 +6,8 @@
 
 'use strict';
 
-const TEXT = '모든 국민은 인간으로서의 존엄과 가치를 가지며, 행복을 추구할 권리를 가진다. 국가는 개인이 가지는 불가침의 기본적 인권을 확인하고 이를 보장할 의무를 진다. (Constitution, art. 10) 😀\n';
+const TEXT = '모든 국민은 인간으로서의 존엄과 가치를 가지며, 행복을 추구할 권리를 가진다. '
+    + '국가는 개인이 가지는 불가침의 기본적 인권을 확인하고 이를 보장할 의무를 진다. (Constitution, art. 10) 😀\n';
 
 const SYLLABLE_FIRST = 0xac00, SYLLABLE_LAST = 0xd7a3, TAILS = 28, VOWELS_TAILS = 588;
 

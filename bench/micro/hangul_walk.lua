@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/hangul_walk.lua: bytes of a string and integer arithmetic. Decodes UTF-8 and splits every Hangul syllable
--- into lead, vowel and tail, n times over the same text; the counts of jamo must rise by the same amount each time.
--- The walk is text, because `//` is no operator of LuaJIT: there it becomes math.floor.
+-- bench/micro/hangul_walk.lua: bytes of a string and integer arithmetic. Decodes UTF-8 and splits every Hangul
+-- syllable into lead, vowel and tail, n times over the same text; the counts of jamo must rise by the same amount
+-- each time. The walk is text, because `//` is no operator of LuaJIT: there it becomes math.floor.
 
-local TEXT = "모든 국민은 인간으로서의 존엄과 가치를 가지며, 행복을 추구할 권리를 가진다. 국가는 개인이 가지는 불가침의 기본적 인권을 확인하고 이를 보장할 의무를 진다. (Constitution, art. 10) 😀\n"
+local TEXT = "모든 국민은 인간으로서의 존엄과 가치를 가지며, 행복을 추구할 권리를 가진다. "
+    .. "국가는 개인이 가지는 불가침의 기본적 인권을 확인하고 이를 보장할 의무를 진다. (Constitution, art. 10) 😀\n"
 
 local WALK = [[
 local byte, floor = string.byte, math.floor

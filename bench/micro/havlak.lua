@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- bench/micro/havlak.lua: recursion over a graph, union-find, sets as tables. Finds the loops of a control flow graph
--- (Havlak, "Nesting of reducible and irreducible loops", 1997): ten times in one of 11 blocks, then n times in one of 5213.
--- The number of loops is checked against the published one.
--- Blocks, nodes and loops are arenas named by int ids; NONE is no id.
+-- (Havlak, "Nesting of reducible and irreducible loops", 1997): ten times in one of 11 blocks, then n times in one of
+-- 5213. The number of loops is checked against the published one. Blocks, nodes and loops are arenas named by int
+-- ids; NONE is no id.
 
 local NONE = -1
 

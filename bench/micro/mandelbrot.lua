@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/mandelbrot.lua: float arithmetic in local variables. Counts, over an n by n grid of c, the points that stay
--- within 2 for 50 rounds of z = z * z + c, and all the rounds. The picture must mirror at the real axis.
+-- bench/micro/mandelbrot.lua: float arithmetic in local variables. Counts, over an n by n grid of c, the points that
+-- stay within 2 for 50 rounds of z = z * z + c, and all the rounds. The picture must mirror at the real axis.
 
 local ROUNDS_MAX = 50
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/map_ints.lua: tables with scattered integer keys. 20,000 entries put in, looked up, half of them counted up,
--- and as many missing ones asked for, n times over.
+-- bench/micro/map_ints.lua: tables with scattered integer keys. 20,000 entries put in, looked up, half of them
+-- counted up, and as many missing ones asked for, n times over.
 
 local ENTRIES, HALF = 20000, 10000
 local MODULUS = 2147483647

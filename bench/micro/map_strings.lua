@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/map_strings.lua: tables with string keys. Counts 20,000 words of which 5000 differ, looks all of them up again
--- and as many that are missing, n times over.
+-- bench/micro/map_strings.lua: tables with string keys. Counts 20,000 words of which 5000 differ, looks all of them
+-- up again and as many that are missing, n times over.
 
 local DISTINCT = 5000
 local WORDS = 20000

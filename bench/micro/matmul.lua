@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/matmul.lua: tables of tables of floats. The product of two n by n matrices, the second one transposed first;
--- checked against the row sums, (A B) 1 = A (B 1). All entries are small halves, so every sum is exact.
+-- bench/micro/matmul.lua: tables of tables of floats. The product of two n by n matrices, the second one transposed
+-- first; checked against the row sums, (A B) 1 = A (B 1). All entries are small halves, so every sum is exact.
 
 local function matrix(n, seed)
     local rows = {}

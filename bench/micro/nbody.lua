@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/nbody.lua: floats in fields of records. n steps of the sun and four planets; the energy must stay what it
--- was. Prints the energy in units of 1e-9.
+-- bench/micro/nbody.lua: floats in fields of records. n steps of the sun and four planets; the energy must stay what
+-- it was. Prints the energy in units of 1e-9.
 
 local sqrt = math.sqrt
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/queens.lua: recursion with tables of booleans in upvalues. Counts the ways to place n queens, and adds up the
--- columns of the queens in row 0; the count is checked against the published ones.
+-- bench/micro/queens.lua: recursion with tables of booleans in upvalues. Counts the ways to place n queens, and adds
+-- up the columns of the queens in row 0; the count is checked against the published ones.
 
 local column_used, rising_used, falling_used = {}, {}, {}
 local first_column_sum = 0

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/ref_graph.lua: shared mutable nodes with cycles between them. Makes a graph of 1000 nodes with three edges each
--- and walks it ten times from node 0, n times over. Every walk must reach the same number of nodes.
+-- bench/micro/ref_graph.lua: shared mutable nodes with cycles between them. Makes a graph of 1000 nodes with three
+-- edges each and walks it ten times from node 0, n times over. Every walk must reach the same number of nodes.
 
 local NODES = 1000
 

@@ -23,8 +23,8 @@ function addPacket(link, id, kind) {
 }
 
 function addTask(id, priority, queue, kind, first, second) {
-    tasks.push({link: taskList, id, priority, queue, kind, held: false, suspended: true, runnable: queue !== NONE, first,
-        second});
+    tasks.push({link: taskList, id, priority, queue, kind, held: false, suspended: true, runnable: queue !== NONE,
+        first, second});
     taskList = id;
 }
 
@@ -185,7 +185,8 @@ function threePackets(device) {
 const count = Number(process.argv[2]);
 addTask(IDLE, 0, NONE, KIND_IDLE, 1, count);
 tasks[IDLE].suspended = false;
-addTask(WORKER, 1000, addPacket(addPacket(NONE, WORKER, PACKET_WORK), WORKER, PACKET_WORK), KIND_WORKER, HANDLER_A, 0);
+const work = addPacket(addPacket(NONE, WORKER, PACKET_WORK), WORKER, PACKET_WORK);
+addTask(WORKER, 1000, work, KIND_WORKER, HANDLER_A, 0);
 addTask(HANDLER_A, 2000, threePackets(DEVICE_A), KIND_HANDLER, NONE, NONE);
 addTask(HANDLER_B, 3000, threePackets(DEVICE_B), KIND_HANDLER, NONE, NONE);
 addTask(DEVICE_A, 4000, NONE, KIND_DEVICE, NONE, NONE);

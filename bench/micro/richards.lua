@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/richards.lua: records in tables, linked by int ids, and branches on them. Martin Richards' simulation of an
--- operating system's scheduler with six tasks; n runs of the idle task. Checked against the published counts.
+-- bench/micro/richards.lua: records in tables, linked by int ids, and branches on them. Martin Richards' simulation
+-- of an operating system's scheduler with six tasks; n runs of the idle task. Checked against the published counts.
 -- Tasks and packets are arenas: tasks[id], packets[id]; NONE is no id.
 
 local NONE = -1
@@ -196,7 +196,8 @@ end
 local count = tonumber(arg[1])
 add_task(IDLE, 0, NONE, KIND_IDLE, 1, count)
 tasks[IDLE].suspended = false
-add_task(WORKER, 1000, add_packet(add_packet(NONE, WORKER, PACKET_WORK), WORKER, PACKET_WORK), KIND_WORKER, HANDLER_A, 0)
+local work = add_packet(add_packet(NONE, WORKER, PACKET_WORK), WORKER, PACKET_WORK)
+add_task(WORKER, 1000, work, KIND_WORKER, HANDLER_A, 0)
 add_task(HANDLER_A, 2000, three_packets(DEVICE_A), KIND_HANDLER, NONE, NONE)
 add_task(HANDLER_B, 3000, three_packets(DEVICE_B), KIND_HANDLER, NONE, NONE)
 add_task(DEVICE_A, 4000, NONE, KIND_DEVICE, NONE, NONE)

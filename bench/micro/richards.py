@@ -208,7 +208,8 @@ def three_packets(device):
 def main(count):
     add_task(IDLE, 0, NONE, KIND_IDLE, 1, count)
     tasks[IDLE].suspended = False
-    add_task(WORKER, 1000, add_packet(add_packet(NONE, WORKER, PACKET_WORK), WORKER, PACKET_WORK), KIND_WORKER, HANDLER_A, 0)
+    work = add_packet(add_packet(NONE, WORKER, PACKET_WORK), WORKER, PACKET_WORK)
+    add_task(WORKER, 1000, work, KIND_WORKER, HANDLER_A, 0)
     add_task(HANDLER_A, 2000, three_packets(DEVICE_A), KIND_HANDLER, NONE, NONE)
     add_task(HANDLER_B, 3000, three_packets(DEVICE_B), KIND_HANDLER, NONE, NONE)
     add_task(DEVICE_A, 4000, NONE, KIND_DEVICE, NONE, NONE)

@@ -8,7 +8,8 @@
 'use strict';
 
 const HEADS = 1024;
-const PREFIXES = ['/api', '/api/v1', '/api/v2/users', '/static', '/static/img', '/admin', '/health', '/login', '/docs/guide', '/ws'];
+const PREFIXES = ['/api', '/api/v1', '/api/v2/users', '/static', '/static/img', '/admin', '/health', '/login',
+    '/docs/guide', '/ws'];
 const PATHS = ['/api/v1/items/42', '/api/v2/users/7', '/static/img/logo.png', '/', '/docs/guide/start', '/docs/other',
     '/index.html', '/admin', '/api/v3', '/login/now'];
 
@@ -76,7 +77,8 @@ function decide(request) {
 }
 
 function decideHead(head) {
-    return decide({host: head.bytes.slice(0, head.hostEnd), path: head.bytes.slice(head.hostEnd), upstream: null, rule: 0});
+    const host = head.bytes.slice(0, head.hostEnd), path = head.bytes.slice(head.hostEnd);
+    return decide({host, path, upstream: null, rule: 0});
 }
 
 // -- what it is measured and checked with

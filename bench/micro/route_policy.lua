@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/route_policy.lua: the gateway's decision (programs/gateway/routes.han) without the network. Cuts host and path
--- out of a request's head, looks up the host among the services, walks the path's segments through the service's 10
--- prefixes, and edits two fields of the request. Arguments: decisions, services.
--- The answer to each of the 1024 different requests is checked against a search through all prefixes.
+-- bench/micro/route_policy.lua: the gateway's decision (programs/gateway/routes.han) without the network. Cuts host
+-- and path out of a request's head, looks up the host among the services, walks the path's segments through the
+-- service's 10 prefixes, and edits two fields of the request. Arguments: decisions, services. The answer to each of
+-- the 1024 different requests is checked against a search through all prefixes.
 
 local find, sub = string.find, string.sub
 
 local HEADS = 1024
-local PREFIXES = {"/api", "/api/v1", "/api/v2/users", "/static", "/static/img", "/admin", "/health", "/login", "/docs/guide",
-    "/ws"}
+local PREFIXES = {"/api", "/api/v1", "/api/v2/users", "/static", "/static/img", "/admin", "/health", "/login",
+    "/docs/guide", "/ws"}
 local PATHS = {"/api/v1/items/42", "/api/v2/users/7", "/static/img/logo.png", "/", "/docs/guide/start", "/docs/other",
     "/index.html", "/admin", "/api/v3", "/login/now"}
 

@@ -8,7 +8,8 @@
 import sys
 
 HEADS = 1024
-PREFIXES = ("/api", "/api/v1", "/api/v2/users", "/static", "/static/img", "/admin", "/health", "/login", "/docs/guide", "/ws")
+PREFIXES = ("/api", "/api/v1", "/api/v2/users", "/static", "/static/img", "/admin", "/health", "/login", "/docs/guide",
+            "/ws")
 PATHS = ("/api/v1/items/42", "/api/v2/users/7", "/static/img/logo.png", "/", "/docs/guide/start", "/docs/other",
          "/index.html", "/admin", "/api/v3", "/login/now")
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/sieve.lua: a table of booleans. Primes up to 100,000 by Eratosthenes' sieve, n times over, each time with one
--- number more; the last hundred are checked by division. Prints the sum of the primes and of their counts.
+-- bench/micro/sieve.lua: a table of booleans. Primes up to 100,000 by Eratosthenes' sieve, n times over, each time
+-- with one number more; the last hundred are checked by division. Prints the sum of the primes and of their counts.
 
 local function sieve(limit)
     local composite = {}

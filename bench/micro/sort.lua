@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/sort.lua: the library's sort over 20,000 ints, as many floats and 5000 strings in no order, n times over. Each
--- result is checked to rise.
+-- bench/micro/sort.lua: the library's sort over 20,000 ints, as many floats and 5000 strings in no order, n times
+-- over. Each result is checked to rise.
 
 local COUNT = 20000
 local WORDS = 5000

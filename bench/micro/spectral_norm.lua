@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/spectral_norm.lua: float arithmetic with a division in a small function. The largest singular value of an n
--- by n corner of an infinite matrix, in units of 1e-9.
+-- bench/micro/spectral_norm.lua: float arithmetic with a division in a small function. The largest singular value of
+-- an n by n corner of an infinite matrix, in units of 1e-9.
 
 local function entry(i, j)
     local ij = i + j -- indexes from 1

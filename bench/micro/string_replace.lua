@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/string_replace.lua: three words replaced in a text of about 100 KB, n times over, by longer, shorter and no
--- text. Checked by counting. (No word has a magic character, so that gsub takes them as they are.)
+-- bench/micro/string_replace.lua: three words replaced in a text of about 100 KB, n times over, by longer, shorter
+-- and no text. Checked by counting. (No word has a magic character, so that gsub takes them as they are.)
 
 local gsub = string.gsub
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- bench/micro/string_split.lua: 1000 lines of eight fields taken apart, n times over. Checked: the number of fields, and that
--- joining gives the text again.
+-- bench/micro/string_split.lua: 1000 lines of eight fields taken apart, n times over. Checked: the number of fields,
+-- and that joining gives the text again.
 
 local find, sub = string.find, string.sub
 
