@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "compiler": ["vm/base", "vm/code"],
 }
 LIBRARIES = {
-    "utf8proc.h": ["vm/base/text.c"],
+    "utf8proc.h": ["vm/base/text.c", "vm/base/text_unicode.c"],
     "openssl/": ["vm/sys/", "vm/net/"],
     "ares.h": ["vm/net/"],
     "yaml.h": ["vm/native/"],
