@@ -225,7 +225,7 @@ enum native_outcome native_list_enumerate(struct native_call *call)
 
 enum native_outcome native_list_unique(struct native_call *call)
 {
-    cy_value items = call->args[0], unique, seen;
+    cy_value items = call->args[0], unique = value_nil(), seen;
     cy_err err = map_new(call->vm, 0, &seen);
     if (cy_failed(err)) return native_data_failed(call, err, "list.unique");
     err = list_new(call->vm, 0, &unique);

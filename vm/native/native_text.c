@@ -48,25 +48,63 @@ size_t native_text_index(cy_bytes text, cy_bytes part, size_t from)
 {
     if (from > text.count) return SIZE_MAX;
     if (part.count == 0) return from;
-    const uint8_t *found = part.count == 1
-                               ? memchr(text.data + from, part.data[0], text.count - from)
-                               : memmem(text.data + from, text.count - from, part.data, part.count);
-    return found ? (size_t)(found - text.data) : SIZE_MAX;
+    /* Looking for the first byte is the fastest way as long as it seldom misleads; memmem is linear for any part. */
+    size_t misled = 0;
+    for (; text.count - from >= part.count; from++) {
+        const uint8_t *found = memchr(text.data + from, part.data[0], text.count - from - part.count + 1);
+        if (!found) return SIZE_MAX;
+        from = (size_t)(found - text.data);
+        if (memcmp(found, part.data, part.count) == 0) return from;
+        if (++misled < 8) continue;
+        found = memmem(found, text.count - from, part.data, part.count);
+        return found ? (size_t)(found - text.data) : SIZE_MAX;
+    }
+    return SIZE_MAX;
 }
 
-size_t native_text_occurrences(cy_bytes text, cy_bytes part, size_t max)
+/* Where a part occurs. Offsets fit in 32 bits: LIMIT_STRING_BYTES is 2^30. */
+struct native_text_places {
+    struct vm *vm;
+    uint32_t *items;
+    size_t count, capacity;
+    uint32_t first[256]; /* so that short texts allocate nothing */
+};
+
+static void native_text_places_fini(struct native_text_places *places)
 {
-    size_t count = 0;
-    if (part.count == 1 && max == SIZE_MAX) { /* a loop that compilers turn into wide compares */
-        for (size_t i = 0; i < text.count; i++) count += text.data[i] == part.data[0];
-        return count;
+    if (places->items != places->first)
+        heap_free(places->vm, places->items, places->capacity * sizeof *places->items);
+}
+
+static bool native_text_places_grow(struct native_text_places *places)
+{
+    size_t capacity = places->capacity * 2;
+    uint32_t *items = heap_alloc(places->vm, capacity * sizeof *items);
+    if (!items) return false;
+    memcpy(items, places->items, places->count * sizeof *items);
+    native_text_places_fini(places);
+    places->items = items;
+    places->capacity = capacity;
+    return true;
+}
+
+/* The first `max` occurrences of `part`, which is not empty, without overlapping. The caller calls fini, also after a
+ * failure. */
+static cy_err native_text_find_places(struct native_call *call, cy_bytes text, cy_bytes part, size_t max,
+                                      struct native_text_places *places)
+{
+    places->vm = call->vm;
+    places->items = places->first;
+    places->count = 0;
+    places->capacity = CY_COUNT_OF(places->first);
+    native_text_charge(call, text.count);
+    for (size_t from = 0; places->count < max; from += part.count) {
+        from = native_text_index(text, part, from);
+        if (from == SIZE_MAX) break;
+        if (places->count == places->capacity && !native_text_places_grow(places)) return CY_ERR(NO_MEMORY);
+        places->items[places->count++] = (uint32_t)from;
     }
-    for (size_t from = 0; count < max; count++) {
-        size_t at = native_text_index(text, part, from);
-        if (at == SIZE_MAX) break;
-        from = at + part.count;
-    }
-    return count;
+    return CY_OK;
 }
 
 cy_err native_text_put(struct native_call *call, cy_value *place, cy_bytes text, size_t begin, size_t end)
@@ -140,28 +178,25 @@ static bool native_text_part_given(struct native_call *call, const char *native)
 enum native_outcome native_text_count_of(struct native_call *call)
 {
     if (!native_text_part_given(call, "text.count_of")) return NATIVE_FAIL;
-    cy_bytes text = native_text_arg(call, 0);
+    cy_bytes text = native_text_arg(call, 0), part = native_text_arg(call, 1);
+    int64_t count = 0;
     native_text_charge(call, text.count);
-    return native_return(
-        call, value_int((int64_t)native_text_occurrences(text, native_text_arg(call, 1), SIZE_MAX)));
+    for (size_t at = 0; (at = native_text_index(text, part, at)) != SIZE_MAX; at += part.count) count++;
+    return native_return(call, value_int(count));
 }
 
 enum native_outcome native_text_find_all(struct native_call *call)
 {
     if (!native_text_part_given(call, "text.find_all")) return NATIVE_FAIL;
-    cy_bytes text = native_text_arg(call, 0), part = native_text_arg(call, 1);
-    native_text_charge(call, 2 * text.count);
-    size_t count = native_text_occurrences(text, part, SIZE_MAX), from = 0;
+    struct native_text_places places;
     cy_value found;
-    int64_t *places;
-    cy_err err = list_new_ints(call->vm, count, &found, &places);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.find_all");
-    for (size_t i = 0; i < count; i++) {
-        size_t at = native_text_index(text, part, from);
-        places[i] = (int64_t)at;
-        from = at + part.count;
-    }
-    return native_return(call, found);
+    int64_t *to;
+    cy_err err =
+        native_text_find_places(call, native_text_arg(call, 0), native_text_arg(call, 1), SIZE_MAX, &places);
+    if (!cy_failed(err)) err = list_new_ints(call->vm, places.count, &found, &to);
+    for (size_t i = 0; i < places.count && !cy_failed(err); i++) to[i] = places.items[i];
+    native_text_places_fini(&places);
+    return cy_failed(err) ? native_text_failed(call, err, "text.find_all") : native_return(call, found);
 }
 
 enum native_outcome native_text_compare(struct native_call *call)
@@ -211,24 +246,70 @@ static bool native_text_limit(struct native_call *call, uint32_t index, const ch
     return false;
 }
 
+/* Columns of a table repeat: short parts that were made before, by a hash of their bytes. What is here is held by the
+ * list in the making. */
+enum { NATIVE_TEXT_RECENT = 2048, NATIVE_TEXT_RECENT_BYTES = 16, NATIVE_TEXT_RECENT_MIN = 256 };
+struct native_text_recent {
+    cy_value made[NATIVE_TEXT_RECENT];
+};
+
+static uint32_t native_text_recent_slot(cy_bytes part)
+{
+    uint64_t a = 0, b = 0;
+    memcpy(&a, part.data, cy_min_size(part.count, 8));
+    if (part.count > 8) memcpy(&b, part.data + 8, part.count - 8);
+    return (uint32_t)(((a ^ (b + part.count) * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu) >> 40) %
+           NATIVE_TEXT_RECENT;
+}
+
+static cy_err native_text_put_recent(struct native_call *call, struct native_text_recent *recent,
+                                     cy_value *place, cy_bytes text, size_t begin, size_t end)
+{
+    if (end - begin > NATIVE_TEXT_RECENT_BYTES) return native_text_put(call, place, text, begin, end);
+    cy_bytes part = cy_bytes_slice(text, begin, end);
+    cy_value *made = &recent->made[native_text_recent_slot(part)];
+    if (made->tag == TAG_STR && cy_bytes_equal(string_bytes(*made), part)) {
+        *place = value_ref(*made);
+        return CY_OK;
+    }
+    CY_TRY(native_text_put(call, place, text, begin, end));
+    *made = *place;
+    return CY_OK;
+}
+
+/* The parts between places, each separator of `separator_bytes`. */
+static cy_err native_text_cut_at(struct native_call *call, cy_bytes text,
+                                 const struct native_text_places *places, size_t separator_bytes,
+                                 cy_value *parts)
+{
+    struct native_text_recent recent;
+    bool many = places->count >= NATIVE_TEXT_RECENT_MIN;
+    size_t from = 0;
+    if (many) memset(&recent, 0, sizeof recent);
+    for (size_t i = 0; i <= places->count; i++) {
+        size_t end = i < places->count ? places->items[i] : text.count;
+        CY_TRY(many ? native_text_put_recent(call, &recent, &parts[i], text, from, end)
+                    : native_text_put(call, &parts[i], text, from, end));
+        from = end + separator_bytes;
+    }
+    return CY_OK;
+}
+
 enum native_outcome native_text_split(struct native_call *call)
 {
     cy_bytes text = native_text_arg(call, 0), separator = native_text_arg(call, 1);
     size_t limit;
     if (separator.count == 0) return native_fail(call, CY_ERR(VALUE), "text.split: the separator is empty");
     if (!native_text_limit(call, 2, "text.split", &limit)) return NATIVE_FAIL;
-    native_text_charge(call, 2 * text.count);
-    size_t count = native_text_occurrences(text, separator, limit == SIZE_MAX ? limit : limit - 1), from = 0;
-    cy_value parts, *places;
-    cy_err err = list_new_values(call->vm, count + 1, &parts, &places);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.split");
-    for (size_t i = 0; i <= count && !cy_failed(err); i++) {
-        size_t end = i < count ? native_text_index(text, separator, from) : text.count;
-        err = native_text_put(call, &places[i], text, from, end);
-        from = end + separator.count;
-    }
-    if (!cy_failed(err)) return native_return(call, parts);
-    value_unref(call->vm, parts);
+    struct native_text_places places;
+    cy_value list = value_nil(), *parts;
+    cy_err err =
+        native_text_find_places(call, text, separator, limit == SIZE_MAX ? limit : limit - 1, &places);
+    if (!cy_failed(err)) err = list_new_values(call->vm, places.count + 1, &list, &parts);
+    if (!cy_failed(err)) err = native_text_cut_at(call, text, &places, separator.count, parts);
+    native_text_places_fini(&places);
+    if (!cy_failed(err)) return native_return(call, list);
+    value_unref(call->vm, list);
     return native_text_failed(call, err, "text.split");
 }
 
@@ -393,38 +474,41 @@ enum native_outcome native_text_remove_suffix(struct native_call *call)
                               "text.remove_suffix");
 }
 
-/* The places of the first occurrences are kept, so that usual texts are searched once. */
-enum { NATIVE_TEXT_PLACES_KEPT = 256 };
+/* A text of known size, written once. */
+static cy_err native_text_put_between(struct native_call *call, cy_bytes text, size_t old_bytes,
+                                      cy_bytes with, const struct native_text_places *places,
+                                      cy_value *owned_out)
+{
+    size_t bytes, from = 0;
+    uint8_t *to;
+    if (cy_mul_overflows(places->count, with.count, &bytes) ||
+        cy_add_overflows(bytes, text.count - places->count * old_bytes, &bytes))
+        return CY_ERR(TOO_LARGE);
+    CY_TRY(string_new_blank(call->vm, bytes, owned_out, &to));
+    for (size_t i = 0; i < places->count; i++) {
+        to = (uint8_t *)mempcpy(to, text.data + from, places->items[i] - from);
+        if (with.count) to = (uint8_t *)mempcpy(to, with.data, with.count);
+        from = places->items[i] + old_bytes;
+    }
+    memcpy(to, text.data + from, text.count - from);
+    return CY_OK;
+}
 
 enum native_outcome native_text_replace(struct native_call *call)
 {
     cy_bytes text = native_text_arg(call, 0), old = native_text_arg(call, 1), with = native_text_arg(call, 2);
-    size_t limit, places[NATIVE_TEXT_PLACES_KEPT], count = 0, from = 0, bytes, at;
+    size_t limit;
     if (old.count == 0) return native_fail(call, CY_ERR(VALUE), "text.replace: old is empty");
     if (!native_text_limit(call, 3, "text.replace", &limit)) return NATIVE_FAIL;
-    for (; count < limit && (at = native_text_index(text, old, from)) != SIZE_MAX; count++) {
-        if (count < NATIVE_TEXT_PLACES_KEPT) places[count] = at;
-        from = at + old.count;
-    }
-    native_text_charge(call, text.count);
-    if (count == 0) return native_return(call, native_take_arg(call, 0));
+    struct native_text_places places;
     cy_value replaced;
-    uint8_t *to;
-    cy_err err = cy_mul_overflows(count, with.count, &bytes) ||
-                         cy_add_overflows(bytes, text.count - count * old.count, &bytes)
-                     ? CY_ERR(TOO_LARGE)
-                     : string_new_blank(call->vm, bytes, &replaced, &to);
+    cy_err err = native_text_find_places(call, text, old, limit, &places);
+    bool none = !cy_failed(err) && places.count == 0;
+    if (!cy_failed(err) && !none)
+        err = native_text_put_between(call, text, old.count, with, &places, &replaced);
+    native_text_places_fini(&places);
     if (cy_failed(err)) return native_text_failed(call, err, "text.replace");
-    native_text_charge(call, bytes);
-    from = 0;
-    for (size_t i = 0; i < count; i++) {
-        at = i < NATIVE_TEXT_PLACES_KEPT ? places[i] : native_text_index(text, old, from);
-        to = (uint8_t *)mempcpy(to, text.data + from, at - from);
-        if (with.count) to = (uint8_t *)mempcpy(to, with.data, with.count);
-        from = at + old.count;
-    }
-    memcpy(to, text.data + from, text.count - from);
-    return native_return(call, replaced);
+    return native_return(call, none ? native_take_arg(call, 0) : replaced);
 }
 
 enum native_outcome native_text_repeat(struct native_call *call)

@@ -33,8 +33,6 @@ enum native_outcome native_text_return_built(struct native_call *call, struct bu
 void native_text_build(struct native_call *call, struct builder *builder);
 /* Byte index of `part` at or behind `from`, SIZE_MAX when there is none. An empty part is found at once. */
 size_t native_text_index(cy_bytes text, cy_bytes part, size_t from);
-/* How often `part`, which is not empty, occurs without overlapping; stops counting at `max`. */
-size_t native_text_occurrences(cy_bytes text, cy_bytes part, size_t max);
 /* Puts text[begin, end) into the next place of a list of values. */
 CY_NODISCARD cy_err native_text_put(struct native_call *call, cy_value *place, cy_bytes text, size_t begin,
                                     size_t end);
