@@ -46,7 +46,9 @@ SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
 BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml)|<(yaml|openssl|ffi)
 SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
     $(shell grep -LE 'include .?($(BEYOND_CORE))' $(call layer_sources,native) /dev/null | grep '\.c$$'))
-SOURCES_ALL := $(foreach layer,$(LAYERS_ALL),$(call layer_sources,$(layer))) $(wildcard vm/main.c)
+# The command line sees every layer and no layer sees it; tests run it as a program.
+SOURCES_COMMAND := $(sort $(wildcard vm/cli/*.c)) $(wildcard vm/main.c)
+SOURCES_ALL := $(foreach layer,$(LAYERS_ALL),$(call layer_sources,$(layer))) $(SOURCES_COMMAND)
 STDLIB := $(sort $(wildcard stdlib/*.han))
 TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)) \
     $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
@@ -78,7 +80,7 @@ ffi_package := libffi-dev
 ffi_user := vm/native
 
 libraries_in = $(strip $(foreach library,$(LIBRARIES),$(if $(shell grep -lF '<$($(library)_header)' $1 /dev/null 2>/dev/null),$(library))))
-LIBRARIES_USED := $(call libraries_in,$(SOURCES) $(wildcard vm/main.c))
+LIBRARIES_USED := $(call libraries_in,$(SOURCES) $(SOURCES_COMMAND))
 MODULES_USED := $(foreach library,$(LIBRARIES_USED),$($(library)_module))
 pkg_cflags = $(if $1,$(shell $(PKG_CONFIG) --cflags $1 2>/dev/null))
 pkg_libs = $(if $1,$(shell $(PKG_CONFIG) --libs $1 2>/dev/null))
@@ -207,7 +209,7 @@ $(OUT)/objects/all.o: $(OUT)/all.c $(OUT)/stdlib_embedded.c $(OUT)/objects/flags
 	$(Q)$(COMPILE) -I$(OUT) -c $< -o $@
 
 ifdef SEPARATE
-$(OUT)/crownyc: $(OBJECTS) $(OUT)/objects/vm/main.o
+$(OUT)/crownyc: $(OBJECTS) $(call OBJECTS_OF,$(SOURCES_COMMAND))
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS_ALL) -rdynamic -o $@
 else

@@ -59,6 +59,9 @@ struct compilation {
     bool read_whole;             /* loading reported nothing, so what is missing is really missing */
 };
 
+/* `options` are borrowed. compilation_fini frees all that the compilation and its units hold. */
+void compilation_init(struct compilation *compilation, const struct compile_options *options);
+void compilation_fini(struct compilation *compilation);
 /* Fills unit->declarations from unit->source. Errors are reported; what could be read is there. */
 void parse_unit(struct compilation *compilation, struct unit *unit);
 /* Loads main and all it imports, parses them, and puts them in order. False when main could not be read. */
