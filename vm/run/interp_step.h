@@ -464,8 +464,8 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     COMPARE_FORMS(IF_, AS_IF, name_, sign_, CONSTANT_)         \
     COMPARE_FORMS(LOOP_, AS_LOOP, name_, sign_, CONSTANT_)
 
-if ((step->x & RUN_OWN_B) && b->tag >= TAG_HEAP) interp_drop(vm, SLOT(b));
-*by where it is, and numbers cost no look at their references.Falls through when it is not there.* /
+/* r[a] = an item of a list, or a byte of a str. One branch and one end for each kind of list: the processor guesses the
+ * kind by where it is, and numbers cost no look at their references. Falls through when it is not there. */
 #define ITEM(container_, index_, let_go_)                                                \
     do {                                                                                 \
         const cy_value *from = (container_);                                             \
