@@ -85,11 +85,13 @@ static inline const cy_value *run_constant(const cy_value *k, uint32_t operand)
 
 /* Behind a step with a field, in the space of one step: where the field was last time. */
 struct run_cache {
-    const void *shape; /* struct record_shape of a record, NULL for a map */
+    const void *shape; /* struct record_shape of a record, NULL for a map, &run_cache_ref for a ref */
     uint32_t index;
     uint32_t kind; /* what a record's field may hold: enum value_kind, or RUN_CACHE_ANY, or RUN_CACHE_ASK */
 };
 enum { RUN_CACHE_ASK = 0xfe, RUN_CACHE_ANY = 0xff };
+/* Stands as the shape of a cell (ref), whose only field is `value`. */
+extern const char run_cache_ref;
 _Static_assert(sizeof(struct run_cache) <= sizeof(struct run_step), "a cache takes one step");
 
 struct code_function {

@@ -202,9 +202,11 @@ append : {
 }
     STEP(GLOBAL_ADD) :
     {
-        if (CY_UNLIKELY(!slow_add_in_place(vm, &instance->globals[step->a], *SLOT(c)))) goto raise;
-        if (step->x & RUN_OWN_C) slow_clear(vm, SLOT(c));
-        NEXT_CHARGED(step + 1);
+        cy_value value = slow_value(r, k, step), *global = &instance->globals[step->a];
+        if (CY_LIKELY(interp_add_number(global, value))) NEXT();
+        bool added = slow_add_in_place(vm, global, value);
+        value_unref(vm, value);
+        SLOW(added);
     }
     STEP(GLOBAL_APPEND) :
     {
@@ -223,13 +225,19 @@ append : {
         cell = &instance->globals[step->a];
         NEXT();
     }
-    STEP(PATH_INDEX) :
+    STEP(GLOBAL_PATH_INDEX) :
+    {
+        cell = &instance->globals[step->a];
+        goto path_index;
+    }
+    STEP(LOCAL_PATH_INDEX) : cell = SLOT(a);
+    STEP(PATH_INDEX) : path_index:
     {
         const cy_value *c = SLOT(c);
         bool number = step->x & RUN_NUMBER_C;
         cy_value *place = NULL;
         if (CY_LIKELY(number || c->tag == TAG_INT)) place = interp_item_place(cell, number ? INT_C : c->as.i);
-        if (CY_UNLIKELY(!place || cell->as.object->refs != 1)) {
+        if (CY_UNLIKELY(!place || !interp_is_mine(cell))) {
             place = slow_enter_index(vm, r, cell, step);
             if (!place) goto raise;
         }
@@ -239,7 +247,7 @@ append : {
     STEP(PATH_FIELD) :
     {
         cy_value *place = interp_field_place(cell, CACHE, &k[step->c]);
-        if (CY_UNLIKELY(!place || cell->as.object->refs != 1)) {
+        if (CY_UNLIKELY(!place || !interp_is_mine(cell))) {
             place = slow_enter_field(vm, cell, instance, (struct run_step *)step);
             if (!place) goto raise;
         }
@@ -249,7 +257,7 @@ append : {
     WRITE_ITEM(SET, interp_set_item, interp_put_item, slow_index_set)
     WRITE_ITEM(ADD, interp_add_item, NOT_OWNED, slow_index_add)
     WRITE_ITEM(APPEND, NOT_PLAIN, interp_append_item, slow_index_append)
-    WRITE_FIELD(SET, interp_fits(cell, CACHE, value) && (slow_put(vm, place, value), true), slow_field_set)
+    WRITE_FIELD(SET, interp_fits(CACHE, value) && (slow_put(vm, place, value), true), slow_field_set)
     WRITE_FIELD(ADD, interp_add_number(place, value), slow_field_add)
     WRITE_FIELD(APPEND, interp_append(place, value), slow_field_append)
 
@@ -477,6 +485,16 @@ invoke : {
         SET(step->a, TAG_INT, i, count);
         NEXT();
     }
+    STEP(SQRT) :
+    {
+        const cy_value *b = SLOT(b);
+        if (CY_LIKELY(b->tag == TAG_FLOAT) && CY_LIKELY(b->as.f >= 0.0)) {
+            double root = __builtin_sqrt(b->as.f);
+            SET(step->a, TAG_FLOAT, f, root);
+            NEXT();
+        }
+        NATIVE_SLOW(math_sqrt, 1);
+    }
     WRAPPING(ADD, int_wrapping_add, +)
     WRAPPING(MUL, int_wrapping_mul, *)
     STEP(MAP_GET) : STEP(MAP_HAS) :
@@ -587,6 +605,30 @@ invoke : {
     /* -- reading inside values --------------------------------------------------------------------------- */
     READ_ITEM(INDEX_, , SLOT(c)->tag == TAG_INT, SLOT(c)->as.i)
     READ_ITEM(INDEX_, _INT, true, INT_C)
+    STEP(GLOBAL_INDEX_GET) :
+    {
+        const cy_value *global = &instance->globals[step->b], *c = SLOT(c);
+        if (CY_LIKELY(c->tag == TAG_INT)) ITEM(global, c->as.i, (void)0);
+        SLOW(slow_index_get_from(vm, r, step, *global));
+    }
+    STEP(GLOBAL_INDEX_BORROW) :
+    {
+        const cy_value *c = SLOT(c);
+        cell = c->tag == TAG_INT ? interp_item_place(&instance->globals[step->b], c->as.i) : NULL;
+        if (CY_LIKELY(cell != NULL)) NEXT();
+        if (!slow_index_get_from(vm, r, step, instance->globals[step->b])) goto raise;
+        cell = SLOT(a);
+        NEXT();
+    }
+    STEP(SLICE) :
+    {
+        if (CY_UNLIKELY(!BOTH(TAG_INT, SLOT(c), SLOT(c) + 1))) {
+            slow_slice(vm, r, step);
+            step++; /* the range's place */
+            goto raise;
+        }
+        SLOW_CACHED(slow_slice(vm, r, step));
+    }
     STEP(FIELD_GET) :
     {
         cy_value *b = SLOT(b);

@@ -71,6 +71,9 @@ void slow_defer_attach(struct vm *vm, cy_value *pending, cy_value *error);
 
 /* -- path_set.c: reading and writing inside values */
 bool slow_index_get(struct vm *vm, cy_value *r, const struct run_step *step);
+/* The same from a container that is in no slot. */
+bool slow_index_get_from(struct vm *vm, cy_value *r, const struct run_step *step, cy_value container);
+bool slow_slice(struct vm *vm, cy_value *r, const struct run_step *step);
 bool slow_field_get(struct vm *vm, cy_value *r, const struct instance *instance, struct run_step *step);
 bool slow_append(struct vm *vm, cy_value *list, cy_value owned_item);
 /* PATH_INDEX, PATH_FIELD: the place inside `*cell`, which nobody else holds from then on; NULL on failure. */

@@ -85,11 +85,18 @@ static inline cy_value *interp_field_place(const cy_value *container, const stru
         struct record *record = record_of(*container);
         return record->shape == cache->shape ? &record->fields[cache->index] : NULL;
     }
+    if (container->tag == TAG_REF) return cache->shape == &run_cache_ref ? &ref_of(*container)->value : NULL;
     if (container->tag != TAG_MAP || cache->shape) return NULL;
     const struct map_object *map = map_object_of(*container);
     if (cache->index >= map->entry_count) return NULL;
     struct map_object_entry *entry = &map->entries[cache->index];
     return entry->key.tag == TAG_STR && entry->key.as.object == name->as.object ? &entry->value : NULL;
+}
+
+/* Whether what a cell holds may be written where it is. */
+static inline bool interp_is_mine(const cy_value *cell)
+{
+    return cell->as.object->refs == 1 || cell->tag == TAG_REF;
 }
 
 /* The step's v, borrowed: `room` holds it when it is an int. */
@@ -193,10 +200,9 @@ static inline bool interp_add_item(const cy_value *container, int64_t index, cy_
 }
 
 /* Whether a value may go into a field that the cache knows, without asking record_check_field. */
-static inline bool interp_fits(const cy_value *container, const struct run_cache *cache, cy_value value)
+static inline bool interp_fits(const struct run_cache *cache, cy_value value)
 {
-    return container->tag == TAG_MAP || cache->kind == RUN_CACHE_ANY ||
-           cache->kind == value_kind_by_tag[value.tag];
+    return cache->kind == RUN_CACHE_ANY || cache->kind == value_kind_by_tag[value.tag];
 }
 
 /* -- steps ------------------------------------------------------------------------------------------------ */
@@ -572,14 +578,14 @@ static inline bool interp_fits(const cy_value *container, const struct run_cache
     }
 #define NOT_PLAIN(container_, index_, plain_) ((void)(plain_), false)
 #define NOT_OWNED(vm_, container_, index_, owned_) false
-#define WRITE_FIELD(name_, quick_, slow_)                                                      \
-    STEP(LOCAL_FIELD_##name_) : cell = SLOT(a);                                                \
-    STEP(FIELD_##name_) :                                                                      \
-    {                                                                                          \
-        cy_value value = slow_value(r, k, step);                                               \
-        cy_value *place = interp_field_place(cell, CACHE, &k[step->b]);                        \
-        if (CY_LIKELY(place && cell->as.object->refs == 1) && CY_LIKELY(quick_)) GO(step + 2); \
-        SLOW_CACHED(slow_(vm, cell, instance, (struct run_step *)step, value));                \
+#define WRITE_FIELD(name_, quick_, slow_)                                                \
+    STEP(LOCAL_FIELD_##name_) : cell = SLOT(a);                                          \
+    STEP(FIELD_##name_) :                                                                \
+    {                                                                                    \
+        cy_value value = slow_value(r, k, step);                                         \
+        cy_value *place = interp_field_place(cell, CACHE, &k[step->b]);                  \
+        if (CY_LIKELY(place && interp_is_mine(cell)) && CY_LIKELY(quick_)) GO(step + 2); \
+        SLOW_CACHED(slow_(vm, cell, instance, (struct run_step *)step, value));          \
     }
 
 #endif

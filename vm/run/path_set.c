@@ -79,16 +79,16 @@ static bool path_failed(struct vm *vm, cy_err err, cy_value key)
 
 /* -- reading --------------------------------------------------------------------------------------------- */
 
-static bool path_slice(struct vm *vm, cy_value container, const struct range *range, cy_value *owned_out)
+static bool path_slice(struct vm *vm, cy_value container, int64_t from, int64_t to, cy_value *owned_out)
 {
     bool list = container.tag == TAG_LIST;
     int64_t count = list ? list_of(container)->count : string_of(container)->count;
-    if (range->from < 0 || range->to < range->from || range->to > count)
-        return error_raise(vm, CY_ERR(INDEX), MESSAGE_SLICE, (long long)range->from, (long long)range->to,
+    if (from < 0 || to < from || to > count)
+        return error_raise(vm, CY_ERR(INDEX), MESSAGE_SLICE, (long long)from, (long long)to,
                            (long long)count);
-    size_t begin = (size_t)range->from, end = (size_t)range->to;
-    cy_err err = list ? list_slice(vm, container, begin, end, owned_out)
-                      : string_new(vm, cy_bytes_slice(string_bytes(container), begin, end), owned_out);
+    cy_err err =
+        list ? list_slice(vm, container, (size_t)from, (size_t)to, owned_out)
+             : string_new(vm, cy_bytes_slice(string_bytes(container), (size_t)from, (size_t)to), owned_out);
     return cy_failed(err) ? error_raise_plain(vm, err) : true;
 }
 
@@ -96,7 +96,8 @@ static bool path_get_numbered(struct vm *vm, cy_value container, cy_value key, c
 {
     bool list = container.tag == TAG_LIST;
     uint32_t count = list ? list_of(container)->count : string_of(container)->count;
-    if (key.tag == TAG_RANGE) return path_slice(vm, container, range_of(key), owned_out);
+    if (key.tag == TAG_RANGE)
+        return path_slice(vm, container, range_of(key)->from, range_of(key)->to, owned_out);
     if (key.tag != TAG_INT)
         return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, value_kind_text(vm, container),
                            value_kind_text(vm, key));
@@ -192,22 +193,63 @@ static bool path_get(struct vm *vm, cy_value container, cy_value key, cy_value *
     }
 }
 
+/* Lets go of the key and stores the item. */
+static bool path_index_done(struct vm *vm, cy_value *r, const struct run_step *step, cy_value owned_item)
+{
+    bool number = run_op_flags[step->op] & RUN_FLAG_INT_C;
+    if (!number && (step->x & RUN_OWN_C)) slow_clear(vm, run_slot(r, step->c));
+    slow_put(vm, run_slot(r, step->a), owned_item);
+    return true;
+}
+
+bool slow_index_get_from(struct vm *vm, cy_value *r, const struct run_step *step, cy_value container)
+{
+    cy_value item;
+    if (!path_get(vm, container, *run_slot(r, step->c), &item)) return false;
+    return path_index_done(vm, r, step, item);
+}
+
 bool slow_index_get(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     bool number = run_op_flags[step->op] & RUN_FLAG_INT_C;
     cy_value key = number ? value_int((int32_t)step->c) : *run_slot(r, step->c), item;
     if (!path_get(vm, *run_slot(r, step->b), key, &item)) return false;
     if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
-    if (!number && (step->x & RUN_OWN_C)) slow_clear(vm, run_slot(r, step->c));
+    return path_index_done(vm, r, step, item);
+}
+
+/* r[b][r[c]..r[c+1]] as INDEX_GET with a range does it, without the range, unless what is indexed is no list or str. */
+bool slow_slice(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    cy_value *bounds = run_slot(r, step->c), *b = run_slot(r, step->b), item, range;
+    bool done;
+    if (bounds[0].tag != TAG_INT || bounds[1].tag != TAG_INT)
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, bounds[0]),
+                           value_kind_text(vm, bounds[1]));
+    if (b->tag == TAG_LIST || b->tag == TAG_STR)
+        done = path_slice(vm, *b, bounds[0].as.i, bounds[1].as.i, &item);
+    else {
+        cy_err err = range_new(vm, bounds[0].as.i, bounds[1].as.i, &range);
+        if (cy_failed(err)) return error_raise_plain(vm, err);
+        done = path_get(vm, *b, range, &item);
+        value_unref(vm, range);
+    }
+    if (!done) return false;
+    if (step->x & RUN_OWN_B) slow_clear(vm, b);
     slow_put(vm, run_slot(r, step->a), item);
     return true;
 }
+
+const char run_cache_ref = 0;
 
 /* Remembers where the field was, so that the next access need not search. */
 static void path_remember(const struct instance *instance, cy_value container, cy_value name,
                           struct run_cache *cache)
 {
-    if (container.tag == TAG_RECORD) {
+    if (container.tag == TAG_REF) {
+        cache->shape = &run_cache_ref;
+        cache->kind = RUN_CACHE_ANY;
+    } else if (container.tag == TAG_RECORD) {
         /* Another instance's shape may be freed while this code lives, and its address used again. */
         const void *owner = record_of(container)->shape->owner;
         if (owner != instance) return; /* nor the VM's own shape: reading an error's stack formats it first */
@@ -226,6 +268,7 @@ static void path_remember(const struct instance *instance, cy_value container, c
                 continue;
             cache->shape = NULL;
             cache->index = i;
+            cache->kind = RUN_CACHE_ANY;
             return;
         }
     }

@@ -107,6 +107,7 @@ void prepare_settle(struct prepare *p, uint32_t position)
     case NOTE_TAKE: prepare_emit(p, RUN_TAKE, 0, slot, entry->index, 0); break;
     case NOTE_INT: prepare_emit(p, RUN_INT, 0, slot, 0, entry->index); break;
     case NOTE_CONSTANT: prepare_emit(p, RUN_CONSTANT, 0, slot, 0, entry->index); break;
+    case NOTE_GLOBAL: prepare_emit(p, RUN_GLOBAL_GET, 0, slot, 0, entry->index); break;
     }
     *entry = (struct prepare_entry){NOTE_SLOT, 0};
 }
@@ -142,31 +143,18 @@ static void prepare_settle_takes(struct prepare *p, uint32_t local)
     }
 }
 
-enum {
-    PREPARE_LOOK_AHEAD = 32
-}; /* instructions; enough for a return's expression, and keeps preparing linear */
-
-/* True when nobody can see what is left in `local` after it was moved: straight code follows to the end of
- * the call. */
-static bool prepare_is_dead(const struct prepare *p, uint32_t local)
+/* All below the top `keep` entries. Between the push of a module variable and what takes it nothing may happen that
+ * gives another task a turn, or that writes: whoever takes it at once borrows its place. */
+static void prepare_settle_globals(struct prepare *p, uint32_t keep)
 {
-    if (p->has_handlers) return false;
-    cy_bytes code = cy_bytes_of(p->source->code, p->source->code_bytes);
-    uint32_t offset = p->instruction.next_offset;
-    for (int i = 0; i < PREPARE_LOOK_AHEAD; i++) {
-        struct instruction next;
-        if (!opcode_decode(code, offset, &next)) return false;
-        if (next.opcode == OP_RETURN || next.opcode == OP_THROW) return true;
-        if (next.opcode == OP_CLOSURE || next.opcode == OP_CLOSURE_WIDE) return false;
-        const struct format_row *format = format_row(opcode_row(next.opcode)->format);
-        for (int k = 0; k < format->operand_count; k++) {
-            uint8_t kind = format->operands[k].kind;
-            if (kind == OPERAND_FORWARD || kind == OPERAND_BACKWARD) return false;
-            if (kind == OPERAND_SLOT && next.operands[k] == local) return false;
-        }
-        offset = next.next_offset;
+    if (!p->has_globals) return;
+    PREPARE_EACH_NOTED(i)
+    {
+        uint32_t position = p->noted[i];
+        if (p->stack[position].kind == NOTE_GLOBAL && position + keep < p->height)
+            prepare_settle(p, position);
     }
-    return false;
+    if (keep == 0) p->has_globals = false;
 }
 
 /* Where the entry's value can be read; `own` is added to `*x` when the step must let go of it. */
@@ -205,6 +193,7 @@ static void prepare_local_set(struct prepare *p, uint32_t local)
     case NOTE_TAKE: prepare_emit(p, RUN_TAKE, 0, local, entry.index, 0); break;
     case NOTE_INT: prepare_emit(p, RUN_INT, 0, local, 0, entry.index); break;
     case NOTE_CONSTANT: prepare_emit(p, RUN_CONSTANT, 0, local, 0, entry.index); break;
+    case NOTE_GLOBAL: prepare_emit(p, RUN_GLOBAL_GET, 0, local, 0, entry.index); break;
     }
 }
 
@@ -242,13 +231,6 @@ static void prepare_local_add(struct prepare *p, uint32_t local)
     prepare_emit(p, RUN_LOCAL_ADD, x, local, 0, c);
 }
 
-static void prepare_global_add(struct prepare *p, uint32_t global)
-{
-    uint32_t x = 0, c = prepare_operand(p, p->height - 1, RUN_OWN_C, &x);
-    p->height--;
-    prepare_emit(p, RUN_GLOBAL_ADD, x, global, 0, c);
-}
-
 /* The top entry as a step's v (run_op.def). A step that owns it moves it out, so a local needs no step of its own for
  * that. */
 static uint32_t prepare_value(struct prepare *p, uint32_t *x)
@@ -262,6 +244,13 @@ static uint32_t prepare_value(struct prepare *p, uint32_t *x)
         return prepare_operand(p, p->height - 1, RUN_OWN_C, x);
     *x |= entry->kind == NOTE_INT ? RUN_NUMBER_C : RUN_CONSTANT_C;
     return entry->index;
+}
+
+static void prepare_global_add(struct prepare *p, uint32_t global)
+{
+    uint32_t x = 0, c = prepare_value(p, &x);
+    p->height--;
+    prepare_emit(p, RUN_GLOBAL_ADD, x, global, 0, c);
 }
 
 /* Space behind a step: what was there last time. */
@@ -307,11 +296,15 @@ static void prepare_path(struct prepare *p, enum run_op op, bool local, uint32_t
         if (!prepare_is_name(p, i)) prepare_key(p, i, RUN_OWN_B, RUN_NUMBER_B, &x);
     x = 0;
     uint32_t c = prepare_value(p, &x);
-    bool direct = local && key_count == 1;
-    if (!direct) prepare_emit(p, local ? RUN_PATH_LOCAL : RUN_PATH_GLOBAL, 0, target, 0, 0);
+    bool direct = local && key_count == 1, rooted = direct || (key_count > 1 && !prepare_is_name(p, first));
+    enum run_op enter = local ? RUN_LOCAL_PATH_INDEX : RUN_GLOBAL_PATH_INDEX;
+    if (!rooted) prepare_emit(p, local ? RUN_PATH_LOCAL : RUN_PATH_GLOBAL, 0, target, 0, 0);
     for (uint32_t i = first; i < last; i++) {
         uint32_t key_x = 0;
-        if (prepare_is_name(p, i)) {
+        if (i == first && rooted) {
+            uint32_t key = prepare_key(p, i, RUN_OWN_C, RUN_NUMBER_C, &key_x);
+            prepare_emit(p, enter, key_x, target, 0, key);
+        } else if (prepare_is_name(p, i)) {
             prepare_emit(p, RUN_PATH_FIELD, 0, 0, 0, p->stack[i].index);
             prepare_emit_cache(p);
         } else {
@@ -416,14 +409,58 @@ static bool prepare_borrow(struct prepare *p, uint32_t producer, uint32_t b)
     bool from_cell = step->op >= RUN_CELL_INDEX_GET && step->op <= RUN_CELL_FIELD_GET;
     /* A container that the step lets go of has no place that stays. */
     bool from_slot = step->op >= RUN_INDEX_GET && step->op <= RUN_CAPTURE && !(step->x & RUN_OWN_B);
+    if (step->op == RUN_GLOBAL_INDEX_GET) {
+        step->op = RUN_GLOBAL_INDEX_BORROW;
+        return true;
+    }
     if (!from_cell && !from_slot) return false;
     step->op = (uint16_t)(step->op + (from_cell ? RUN_CELL_FIELD_BORROW - RUN_CELL_FIELD_GET : RUN_BORROW));
     return true;
 }
 
+/* As prepare_operand for a left side, whose step may then be one to borrow from. */
+static uint32_t prepare_fetch(struct prepare *p, uint32_t position, uint32_t *x)
+{
+    bool global = p->stack[position].kind == NOTE_GLOBAL;
+    uint32_t b = prepare_operand(p, position, RUN_OWN_B, x);
+    if (global && !cy_failed(p->err)) p->fusable_step = p->step_count - 1;
+    return b;
+}
+
+/* c[from..to]: the range is not made (route_policy, string_split: a fifth). Its bounds stay in their two slots until
+ * the INDEX_GET, which is the next instruction. */
+static bool prepare_begin_slice(struct prepare *p)
+{
+    struct instruction next;
+    uint32_t offset = p->instruction.next_offset;
+    bool decoded = opcode_decode(cy_bytes_of(p->source->code, p->source->code_bytes), offset, &next);
+    if (!decoded || next.opcode != OP_INDEX_GET || p->heights[offset]) return false;
+    prepare_settle_from(p, p->height - 2);
+    p->height -= 2;
+    prepare_push(p, NOTE_SLOT, 0);
+    p->slice_offset = p->instruction.offset;
+    return true;
+}
+
+static void prepare_slice(struct prepare *p)
+{
+    uint32_t x = 0, range = prepare_slot(p, p->height - 1),
+             b = prepare_operand(p, p->height - 2, RUN_OWN_B, &x);
+    p->height -= 2;
+    prepare_emit_result(p, RUN_SLICE, x, b, range);
+    prepare_emit_cache(p);
+    if (!cy_failed(p->err)) p->offsets[p->step_count - 1] = p->slice_offset;
+    p->slice_offset = UINT32_MAX;
+}
+
 static void prepare_binary(struct prepare *p, enum run_op op)
 {
     uint32_t left = p->height - 2, right = p->height - 1, x = 0;
+    if (op == RUN_RANGE && prepare_begin_slice(p)) return;
+    if (p->slice_offset != UINT32_MAX) {
+        prepare_slice(p);
+        return;
+    }
     if (prepare_from_constant(p, op)) return;
     if (prepare_turns(p, op, left, right)) {
         left = p->height - 1;
@@ -432,8 +469,11 @@ static void prepare_binary(struct prepare *p, enum run_op op)
     }
     struct prepare_entry entry = p->stack[right];
     enum run_op form = op;
+    bool global = op == RUN_INDEX_GET && p->stack[left].kind == NOTE_GLOBAL;
+    if (global && entry.kind != NOTE_INT)
+        prepare_operand(p, right, RUN_OWN_C, &x); /* what it emits goes first */
+    uint32_t b = prepare_fetch(p, left, &x), c;
     uint32_t producer = p->stack[left].kind == NOTE_SLOT ? p->fusable_step : PREPARE_NO_STEP;
-    uint32_t b = prepare_operand(p, left, RUN_OWN_B, &x), c;
     if (entry.kind == NOTE_INT && prepare_int_form(op, (int32_t)entry.index, &form))
         c = entry.index;
     else if (entry.kind == NOTE_CONSTANT &&
@@ -443,7 +483,16 @@ static void prepare_binary(struct prepare *p, enum run_op op)
         form = op;
         c = prepare_operand(p, right, RUN_OWN_C, &x);
     }
-    if (op == RUN_INDEX_GET && prepare_borrow(p, producer, b)) form = (enum run_op)(form + RUN_CELL);
+    if (op == RUN_INDEX_GET && prepare_borrow(p, producer, b)) {
+        form = (enum run_op)(form + RUN_CELL);
+        const struct run_step *from = &p->code[producer];
+        if (form == RUN_CELL_INDEX_GET && from->op == RUN_GLOBAL_BORROW) {
+            form = RUN_GLOBAL_INDEX_GET;
+            b = from->c;
+            x &= ~(uint32_t)RUN_OWN_B;
+            p->step_count--;
+        }
+    }
     p->height -= 2;
     prepare_emit_result(p, form, x, b, c);
 }
@@ -469,9 +518,10 @@ static void prepare_call_value(struct prepare *p, enum run_op op, uint32_t arg_c
  * do themselves they leave to the native (slow_native). FNV-1a 2.8 times as fast, route_policy a fifth faster. */
 static enum run_op prepare_native_step(uint16_t number, uint32_t *arg_count_out)
 {
-    *arg_count_out = number == NATIVE_length ? 1 : 2;
+    *arg_count_out = number == NATIVE_length || number == NATIVE_math_sqrt ? 1 : 2;
     switch (number) {
     case NATIVE_length: return RUN_LEN;
+    case NATIVE_math_sqrt: return RUN_SQRT;
     case NATIVE_int_wrapping_add: return RUN_WRAPPING_ADD;
     case NATIVE_int_wrapping_mul: return RUN_WRAPPING_MUL;
     case NATIVE_map_get: return RUN_MAP_GET;
@@ -504,8 +554,8 @@ static void prepare_call_function(struct prepare *p, uint32_t function, uint32_t
 static void prepare_field_get(struct prepare *p, uint32_t constant)
 {
     uint32_t x = 0, top = p->height - 1;
+    uint32_t b = prepare_fetch(p, top, &x);
     uint32_t producer = p->stack[top].kind == NOTE_SLOT ? p->fusable_step : PREPARE_NO_STEP;
-    uint32_t b = prepare_operand(p, top, RUN_OWN_B, &x);
     p->height--;
     bool cell = prepare_borrow(p, producer, b);
     prepare_emit_result(p, cell ? RUN_CELL_FIELD_GET : RUN_FIELD_GET, x, b, constant);
@@ -666,7 +716,10 @@ static bool prepare_moving(struct prepare *p, uint32_t a, uint32_t b)
     case OP_CAPTURE_GET: prepare_emit_result(p, RUN_CAPTURE, 0, 0, a); return true;
     case OP_SELF: prepare_emit_result(p, RUN_SELF, 0, 0, 0); return true;
     case OP_GLOBAL_GET:
-    case OP_GLOBAL_GET_WIDE: prepare_emit_result(p, RUN_GLOBAL_GET, 0, 0, a); return true;
+    case OP_GLOBAL_GET_WIDE:
+        prepare_push(p, NOTE_GLOBAL, a);
+        p->has_globals = true;
+        return true;
     case OP_GLOBAL_SET:
     case OP_GLOBAL_SET_WIDE: prepare_global_set(p, a); return true;
     case OP_GLOBAL_ADD: prepare_global_add(p, a); return true;
@@ -734,10 +787,33 @@ static bool prepare_control(struct prepare *p, uint32_t a, uint32_t b, uint32_t 
     }
 }
 
+/* Module variables that an instruction takes as they are, or all for a push that only notes. */
+static const uint8_t prepare_global_keep[256] = {
+    [OP_NIL] = 255,
+    [OP_TRUE] = 255,
+    [OP_FALSE] = 255,
+    [OP_ABSENT] = 255,
+    [OP_INT8] = 255,
+    [OP_CONST] = 255,
+    [OP_CONST_WIDE] = 255,
+    [OP_LOCAL_GET] = 255,
+    [OP_LOCAL_GET_WIDE] = 255,
+    [OP_LOCAL_TAKE] = 255,
+    [OP_LOCAL_TAKE_WIDE] = 255,
+    [OP_GLOBAL_GET] = 255,
+    [OP_GLOBAL_GET_WIDE] = 255,
+    [OP_INDEX_GET] = 2,
+    [OP_FIELD_GET] = 1,
+    [OP_FIELD_GET_WIDE] = 1,
+    [OP_LOCAL_SET] = 1,
+    [OP_LOCAL_SET_WIDE] = 1,
+};
+
 void prepare_instruction(struct prepare *p)
 {
     const struct instruction *instruction = &p->instruction;
     uint32_t a = (uint32_t)instruction->operands[0], b = (uint32_t)instruction->operands[1];
+    prepare_settle_globals(p, prepare_global_keep[instruction->opcode]);
     /* An error goes to a handler, and that may read any local: what the code has moved must be moved by now. */
     if (p->has_handlers && opcode_row(instruction->opcode)->flags & OPF_TRAP)
         prepare_settle_takes(p, UINT32_MAX);

@@ -82,10 +82,11 @@ const uint8_t run_op_flags[RUN_OP_COUNT] = {
 #undef C
 #undef V
 
-/* Whether the step behind is no step but a struct run_cache. */
+/* Whether the step behind is no step but a struct run_cache, or nothing. */
 bool prepare_has_cache(enum run_op op)
 {
     switch (op) {
+    case RUN_SLICE:
     case RUN_FIELD_GET:
     case RUN_FIELD_BORROW:
     case RUN_CELL_FIELD_GET:
@@ -173,8 +174,11 @@ cy_err prepare_function(struct instance *instance, uint32_t index, struct code_f
         .param_count = source->param_count,
         .required_count = source->required_count,
     };
-    struct prepare p = {
-        .vm = instance->vm, .instance = instance, .source = source, .fusable_step = PREPARE_NO_STEP};
+    struct prepare p = {.vm = instance->vm,
+                        .instance = instance,
+                        .source = source,
+                        .fusable_step = PREPARE_NO_STEP,
+                        .slice_offset = UINT32_MAX};
     p.stack = mem_alloc_zeroed(source->stack_max * sizeof *p.stack);
     p.heights = mem_alloc_zeroed(source->code_bytes * sizeof *p.heights);
     p.steps = mem_alloc_zeroed(source->code_bytes * sizeof *p.steps);
