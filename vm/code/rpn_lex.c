@@ -44,8 +44,8 @@ static void rpn_lex_report(struct rpn_lexer *lexer, struct rpn_place place, enum
     rpn_fault_report(lexer->faults, place, fault, argument, CY_BYTES_NONE, CY_BYTES_NONE, CY_BYTES_NONE);
 }
 
-/* Goes over one code point; reports what must not stand in a text. */
-static void rpn_lex_step(struct rpn_lexer *lexer)
+/* Goes over one code point; reports what must not stand in a text, and returns false. */
+static bool rpn_lex_step(struct rpn_lexer *lexer)
 {
     uint32_t code_point;
     size_t length;
@@ -70,6 +70,7 @@ static void rpn_lex_step(struct rpn_lexer *lexer)
         lexer->line++;
         lexer->column = 1;
     }
+    return valid && !hidden;
 }
 
 static bool rpn_lex_is_space(uint8_t byte) { return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n'; }
@@ -79,9 +80,9 @@ static void rpn_lex_skip_space(struct rpn_lexer *lexer)
     while (!rpn_lex_at_end(lexer)) {
         uint8_t byte = rpn_lex_peek(lexer);
         if (byte == '#')
-            while (!rpn_lex_at_end(lexer) && rpn_lex_peek(lexer) != '\n') rpn_lex_step(lexer);
+            while (!rpn_lex_at_end(lexer) && rpn_lex_peek(lexer) != '\n') (void)rpn_lex_step(lexer);
         else if (rpn_lex_is_space(byte))
-            rpn_lex_step(lexer);
+            (void)rpn_lex_step(lexer);
         else
             return;
     }
@@ -165,14 +166,14 @@ static void rpn_lex_unescape(struct rpn_lexer *lexer, struct rpn_token *token, c
 static void rpn_lex_string(struct rpn_lexer *lexer, struct rpn_token *token)
 {
     token->kind = RPN_TOKEN_STRING;
-    rpn_lex_step(lexer);
+    (void)rpn_lex_step(lexer);
     size_t start = lexer->offset;
     bool has_escape = false;
     while (!rpn_lex_at_end(lexer) && rpn_lex_peek(lexer) != '"' && rpn_lex_peek(lexer) != '\n') {
         bool escape = rpn_lex_peek(lexer) == '\\';
         has_escape = has_escape || escape;
-        rpn_lex_step(lexer);
-        if (escape && !rpn_lex_at_end(lexer) && rpn_lex_peek(lexer) != '\n') rpn_lex_step(lexer);
+        (void)rpn_lex_step(lexer);
+        if (escape && !rpn_lex_at_end(lexer) && rpn_lex_peek(lexer) != '\n') (void)rpn_lex_step(lexer);
     }
     cy_bytes inside = cy_bytes_slice(lexer->text, start, lexer->offset);
     token->value = inside;
@@ -182,7 +183,7 @@ static void rpn_lex_string(struct rpn_lexer *lexer, struct rpn_token *token)
         token->kind = RPN_TOKEN_BAD;
         return;
     }
-    rpn_lex_step(lexer);
+    (void)rpn_lex_step(lexer);
     if (has_escape && lexer->faults) rpn_lex_unescape(lexer, token, inside);
 }
 
@@ -264,15 +265,17 @@ static void rpn_lex_normalise(struct rpn_lexer *lexer, struct rpn_token *token)
 
 static void rpn_lex_word(struct rpn_lexer *lexer, struct rpn_token *token)
 {
+    bool good = true;
     while (!rpn_lex_at_end(lexer)) {
         uint8_t byte = rpn_lex_peek(lexer);
         if (rpn_lex_is_space(byte) || byte == '"' || byte == '#') break;
-        rpn_lex_step(lexer);
+        good = rpn_lex_step(lexer) && good;
     }
     token->raw = cy_bytes_slice(lexer->text, token->place.offset, lexer->offset);
     token->place.bytes = token->raw.count;
     token->value = token->raw;
-    token->kind = RPN_TOKEN_WORD;
+    token->kind = good ? RPN_TOKEN_WORD : RPN_TOKEN_BAD;
+    if (!good) return;
     if (token->raw.data[0] == '@') {
         rpn_lex_source(lexer, token);
         return;

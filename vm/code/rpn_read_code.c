@@ -355,6 +355,7 @@ static void rpn_code_report_operands(struct rpn_code *code, const struct format_
     builder_init(&list);
     builder_init(&number);
     builder_i64_text(&number, format->operand_count);
+    if (!code->read->options->korean) builder_text(&number, format->operand_count == 1 ? " operand" : " operands");
     for (uint8_t i = 0; i < format->operand_count; i++)
         builder_printf(&list, "%s%s", i ? ", " : "", rpn_code_need(code, format->operands[i].kind));
     rpn_report(code->read, code->opcode.place, RPN_FAULT_OPERANDS, code->opcode.raw, builder_view(&number),

@@ -43,6 +43,7 @@
 #include "vm/base/text.h"
 #include "vm/code/opcode.h"
 #include "vm/code/rpn_word.h"
+#include "vm/code/rpn_write_internal.h"
 #include "vm/code/toau.h"
 
 #include <math.h>
@@ -79,7 +80,7 @@ static bool rpn_write_is_shown(cy_bytes name)
     return name.count > 0;
 }
 
-static void rpn_write_string(cy_bytes text, struct builder *out)
+void rpn_write_string(cy_bytes text, struct builder *out)
 {
     builder_u8(out, '"');
     for (size_t at = 0, length; at < text.count; at += length) {
@@ -147,8 +148,7 @@ static void rpn_write_word(const struct rpn_write *write, const char *before, en
 
 /* -- code ---------------------------------------------------------------------------------------------- */
 
-/* labels[offset] numbers the targets of jumps from 1 in code order; 0 elsewhere. */
-static void rpn_write_number_labels(const struct function *function, uint32_t *labels)
+void rpn_write_number_labels(const struct function *function, uint32_t *labels)
 {
     cy_bytes code = cy_bytes_of(function->code, function->code_bytes);
     struct instruction instruction;
@@ -213,13 +213,17 @@ static void rpn_write_instruction(const struct rpn_write *write, const uint32_t 
     const struct opcode_row *row = opcode_row(instruction->opcode);
     const struct format_row *format = format_row(row->format);
     cy_bytes comment = CY_BYTES_NONE;
-    builder_text(write->out, "    ");
     for (uint8_t i = 0; i < format->operand_count; i++)
         rpn_write_operand(write, labels, (enum operand_kind)format->operands[i].kind, instruction->operands[i],
                           &comment);
     builder_text(write->out, rpn_opcode_text(row, write->korean));
     if (rpn_write_is_shown(comment)) builder_printf(write->out, " # %.*s", CY_BYTES_ARG(comment));
-    builder_text(write->out, "\n");
+}
+
+void rpn_write_one(const struct program *program, const uint32_t *labels, const struct instruction *instruction,
+                   struct builder *out)
+{
+    rpn_write_instruction(&(struct rpn_write){.program = program, .out = out}, labels, instruction);
 }
 
 static void rpn_write_code(const struct rpn_write *write, const struct function *function, const uint32_t *labels)
@@ -235,7 +239,9 @@ static void rpn_write_code(const struct rpn_write *write, const struct function 
             builder_printf(write->out, "    @%u:%u\n", function->lines[line].line, function->lines[line].column);
             line++;
         }
+        builder_text(write->out, "    ");
         rpn_write_instruction(write, labels, &instruction);
+        builder_text(write->out, "\n");
     }
     CHECK(line == function->line_count);
 }
