@@ -151,7 +151,7 @@ help:
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
 	@echo "make fuzz       damaged .toau files for TIME=300 seconds, from a new seed"
 	@echo "make format     clang-format over all C files"
-	@echo "make docs       write docs/OPCODES.md from the tables"
+	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
 	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR when set"
 	@echo "make clean      remove $(BUILD)"
 	@echo "variables: BUILD CC WERROR=1 DEBUG=1 SANITIZE=1 CFLAGS LDFLAGS JOBS V=1"
@@ -314,11 +314,17 @@ $(OUT)/tools/gen_opcodes: docs/gen_opcodes.c $(wildcard vm/code/*.def vm/code/*.
 	@mkdir -p $(dir $@)
 	$(call say,CC $<)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
-docs: $(OUT)/tools/gen_opcodes
+$(OUT)/tools/gen_stdlib: docs/gen_stdlib.c $(wildcard vm/code/*.def) | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
+docs: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
 	$(OUT)/tools/gen_opcodes > docs/OPCODES.md
+	$(OUT)/tools/gen_stdlib $(STDLIB) > docs/STDLIB.md
 .PHONY: docs-check
-docs-check: $(OUT)/tools/gen_opcodes
+docs-check: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
 	@$(OUT)/tools/gen_opcodes | cmp - docs/OPCODES.md || { echo 'docs/OPCODES.md is old: make docs'; exit 1; }
+	@$(OUT)/tools/gen_stdlib $(STDLIB) | cmp - docs/STDLIB.md || { echo 'docs/STDLIB.md is old: make docs'; exit 1; }
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/crownyc $(DESTDIR)$(PREFIX)/share/doc/crownyc

@@ -305,6 +305,9 @@ static struct node *parse_expr_field(struct parser *parser, struct node *target)
     struct node *node = ast_node(parser->arena, NODE_FIELD, target->span);
     parse_advance(parser);
     node->as.field.target = target;
+    enum value_kind kind;
+    if (target->kind == NODE_NAME && kind_find(target->as.name.text, &kind))
+        parser->unit->kind_words |= 1u << kind;
     if (parse_at_word(parser)) {
         node->as.field.name = (struct word){parser->current.text, parser->current.span};
         parse_advance(parser);

@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     if (!options.rpn && strcmp(options.name, "hanseonc_high") != 0) return main_dispatch(&options, argc, argv);
     options.filter = true;
     if (argc > 1 && main_asks_help(argv[1])) {
-        printf("usage: %s %s > FILE.toau\n", options.name, options.rpn ? "TEXT.rpn" : "SOURCE.han");
+        printf("usage: %s %s > FILE.toau\n", options.name, options.rpn ? "TEXT.rpn|-" : "SOURCE.han");
         return EXIT_CODE_OK;
     }
     return cli_compile(&options, argc - 1, argv + 1);

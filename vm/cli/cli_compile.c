@@ -58,9 +58,12 @@ static int cli_assemble_to(struct cli_options *options, const char *path, struct
 {
     struct builder text;
     builder_init(&text);
-    cy_err err = file_read(path, LIMIT_RPN_BYTES, &text);
+    bool from_stdin = strcmp(path, "-") == 0;
+    cy_err err = from_stdin ? file_read_stream(STDIN_FILENO, LIMIT_RPN_BYTES, &text)
+                            : file_read(path, LIMIT_RPN_BYTES, &text);
     if (cy_failed(err)) cli_say_error(options, path, err);
-    int code = cy_failed(err) ? EXIT_CODE_PROGRAM : cli_assemble_text(options, path, builder_view(&text), toau);
+    int code = cy_failed(err) ? EXIT_CODE_PROGRAM
+                              : cli_assemble_text(options, from_stdin ? "main.rpn" : path, builder_view(&text), toau);
     builder_fini(&text);
     return code;
 }
