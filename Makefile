@@ -233,12 +233,13 @@ $(OUT)/crownyc-core: $(OBJECTS_CORE) $(OUT)/objects/tests/support/core_main.o
 
 # -- tests ---------------------------------------------------------------------------------------------------------
 
-# Two commands that run whatever they are given within bounds: mutants of programs, and programs without memory. They
+# Commands that run whatever they are given within bounds: mutants of programs and texts, and programs without memory. They
 # need the core only, and are built with sanitizers also for `make test`: that is a third of a minute.
-HARNESSES := $(OUT)/toau_mutate $(OUT)/fail_allocations
+HARNESSES := $(OUT)/toau_mutate $(OUT)/rpn_mutate $(OUT)/fail_allocations
 $(HARNESSES): $(OBJECTS_CORE) $(call OBJECTS_OF,tests/fuzz/toau_run.c)
 $(OUT)/toau_mutate: $(call OBJECTS_OF,tests/fuzz/toau_mutate.c tests/fuzz/toau_mutate_main.c \
     $(filter-out %_test.c,$(wildcard tests/unit/code/program_*.c)))
+$(OUT)/rpn_mutate: $(call OBJECTS_OF,tests/fuzz/rpn_mutate.c $(filter-out %_test.c,$(wildcard tests/unit/code/program_*.c)))
 $(OUT)/fail_allocations: $(call OBJECTS_OF,tests/fault/fail_allocations.c)
 $(HARNESSES):
 	$(call say,LINK $@)

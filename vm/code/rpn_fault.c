@@ -12,7 +12,7 @@
 
 enum {
     RPN_FAULT_ARGUMENTS_MAX = 3,
-    RPN_FAULT_NEAREST_MAX = 100, /* a search goes through every name */
+    RPN_FAULT_NEAREST_MAX = 80,  /* a search goes through every name */
     RPN_FAULT_LINE_BYTES = 160,  /* of a very long line, what is shown before the caret and behind it */
     RPN_FAULT_SHOWN_BYTES = 200, /* of a very long argument */
 };

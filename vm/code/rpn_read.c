@@ -423,11 +423,13 @@ static void rpn_read_refused(const struct code_failure *failure, void *context)
 {
     struct rpn_read *read = context;
     struct builder where;
+    bool shown = read->faults.kept_count < LIMIT_COMPILE_ERRORS; /* finding a place takes time */
+    struct rpn_place place = shown ? rpn_read_place_of(read, failure) : (struct rpn_place){0};
     builder_init(&where);
     if (failure->function_name.count)
         builder_printf(&where, read->options->korean ? " (함수 `%.*s`)" : " (function `%.*s`)",
                        CY_BYTES_ARG(failure->function_name));
-    rpn_report(read, rpn_read_place_of(read, failure), RPN_FAULT_RULE,
+    rpn_report(read, place, RPN_FAULT_RULE,
                cy_bytes_from_text(code_rule_name(failure->rule)),
                cy_bytes_from_text(code_rule_text(failure->rule, read->options->korean)), builder_view(&where));
     builder_fini(&where);

@@ -77,14 +77,14 @@ static bool rpn_head_name(struct rpn_read *read, const struct rpn_token *word, s
 static bool rpn_head_reference(struct rpn_read *read, const struct rpn_token *word, bool or_number,
                                struct rpn_token *reference_out)
 {
-    if (or_number && rpn_head_next_is(read, RPN_TOKEN_INT)) {
-        *reference_out = rpn_head_take(read);
-        return reference_out->kind != RPN_TOKEN_BAD;
-    }
-    struct rpn_token name;
-    if (!rpn_head_name(read, word, &name)) return false;
-    *reference_out = name;
-    return true;
+    struct rpn_token reference;
+    bool good = true;
+    if (or_number && rpn_head_next_is(read, RPN_TOKEN_INT))
+        reference = rpn_head_take(read);
+    else
+        good = rpn_head_name(read, word, &reference);
+    if (good && reference.kind != RPN_TOKEN_BAD) *reference_out = reference;
+    return good && reference.kind != RPN_TOKEN_BAD;
 }
 
 static void rpn_head_range(struct rpn_read *read, const struct rpn_token *token, const struct rpn_token *word,
@@ -134,7 +134,7 @@ static cy_bytes rpn_head_id_and_name(struct rpn_read *read, enum rpn_scope scope
         (void)!rpn_head_name(read, word, &name);
     else if (rpn_head_next_is(read, RPN_TOKEN_STRING))
         name = rpn_head_take(read);
-    return name.value;
+    return name.kind == RPN_TOKEN_BAD ? CY_BYTES_NONE : name.value;
 }
 
 /* -- modules, variables, exports ------------------------------------------------------------------------- */
@@ -402,4 +402,7 @@ void rpn_read_heads(struct rpn_read *read)
         }
         }
     }
+    /* Everything may have named a module that is not there: that is said later, and then the first one serves. */
+    if (!read->modules.count && (read->functions.count || read->records.count))
+        (void)rpn_head_module_above(read, (struct rpn_place){0});
 }
