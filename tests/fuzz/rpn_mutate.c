@@ -43,8 +43,8 @@ static uint64_t rpn_mutate_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static cy_err rpn_mutate_read(cy_bytes text, bool korean, struct program **program_out, struct builder *messages,
-                              uint32_t *unknown_out)
+static cy_err rpn_mutate_read(cy_bytes text, bool korean, struct program **program_out,
+                              struct builder *messages, uint32_t *unknown_out)
 {
     struct rpn_options options = {.file = CY_BYTES("mutant.rpn"),
                                   .module_name = CY_BYTES("mutant"),
@@ -58,10 +58,11 @@ static cy_err rpn_mutate_read(cy_bytes text, bool korean, struct program **progr
 /* Words that mean something, and numbers at edges. */
 static void rpn_mutate_word(struct rpn_mutate *mutate, struct builder *out)
 {
-    static const char *const words[] = {"0",       "-1",   "127",        "128",   "255",  "256", "65535", "65536",
-                                        "0x1p+0",  "nan",  "-inf",       "0.1",   "\"\"", "f0",  "f1",    "g0",
-                                        "r0",      "L1",   "L1:",        "L2:",   "@1:1", "@0:", "int",   "function",
-                                        "4294967296", "#", "\"\\x",      "\xff",  "1e400", "record", "\"a\" CONST", "\n"};
+    static const char *const words[] = {
+        "0",          "-1",  "127",   "128",  "255",   "256",    "65535",       "65536",
+        "0x1p+0",     "nan", "-inf",  "0.1",  "\"\"",  "f0",     "f1",          "g0",
+        "r0",         "L1",  "L1:",   "L2:",  "@1:1",  "@0:",    "int",         "function",
+        "4294967296", "#",   "\"\\x", "\xff", "1e400", "record", "\"a\" CONST", "\n"};
     const struct opcode_row *row;
     switch (rpn_mutate_below(mutate, 3)) {
     case 0:
@@ -138,7 +139,8 @@ static void rpn_mutate_complain(struct rpn_mutate *mutate, cy_bytes text, const 
         fwrite(text.data, 1, text.count, kept);
         fclose(kept);
     }
-    fprintf(stderr, "text %" PRIu64 " of seed %" PRIu64 ": %s (%s)\n", mutate->tried, mutate->seed, what, path);
+    fprintf(stderr, "text %" PRIu64 " of seed %" PRIu64 ": %s (%s)\n", mutate->tried, mutate->seed, what,
+            path);
     mutate->failed++;
 }
 
@@ -185,8 +187,10 @@ static void rpn_mutate_judge(struct rpn_mutate *mutate, cy_bytes text)
     builder_init(&messages);
     mutate->tried++;
     cy_err err = rpn_mutate_read(text, mutate->tried & 1, &program, &messages, &unknown);
-    int count = snprintf(closing, sizeof closing, "미인식 단어: %u건 (unknown words: %u)\n", unknown, unknown);
-    cy_bytes end = cy_bytes_skip(builder_view(&messages), messages.count - cy_min_size(messages.count, (size_t)count));
+    int count =
+        snprintf(closing, sizeof closing, "미인식 단어: %u건 (unknown words: %u)\n", unknown, unknown);
+    cy_bytes end =
+        cy_bytes_skip(builder_view(&messages), messages.count - cy_min_size(messages.count, (size_t)count));
     if (!cy_bytes_equal(end, cy_bytes_of(closing, (size_t)count)))
         rpn_mutate_complain(mutate, text, "the count of unknown words does not close the log");
     if (cy_failed(err) && (!cy_is(err, CY_ERR_BAD_FORMAT) || messages.count == (size_t)count))
@@ -282,7 +286,8 @@ int main(int argc, char **argv)
     while (rpn_mutate_now_ms() < end_ms) rpn_mutate_once(&mutate);
     for (size_t i = 0; i < mutate.text_count; i++) builder_fini(&mutate.texts[i]);
     uint64_t mutants = mutate.tried - originals;
-    printf("seed %" PRIu64 ": %" PRIu64 " texts, %" PRIu64 " damaged; accepted %" PRIu64 "; unknown words %" PRIu64 "\n",
+    printf("seed %" PRIu64 ": %" PRIu64 " texts, %" PRIu64 " damaged; accepted %" PRIu64
+           "; unknown words %" PRIu64 "\n",
            mutate.seed, originals, mutants, mutate.accepted, mutate.unknown);
     bool some = mutants > 0 && mutate.accepted > originals && mutate.unknown > 0;
     uint64_t failed = mutate.failed + (some ? 0 : 1);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/fuzz/rpn_mutate_test.py: proves that no damaged RPN text does harm: each is refused with reasons and the count of
-# unknown words, or it is a program whose file loads and whose own text gives the same bytes (rpn_mutate.c). Before that,
-# the texts of every language test, the seeds, the gateway and every module of stdlib give their files' bytes.
+# tests/fuzz/rpn_mutate_test.py: proves that no damaged RPN text does harm: each is refused with reasons and the count
+# of unknown words, or it is a program whose file loads and whose own text gives the same bytes (rpn_mutate.c). Before
+# that, the texts of a language test per folder, the seeds, the gateway and every module of stdlib give their files'
+# bytes.
 #
 # In:   FUZZ_MS (10000): time for damaged texts; FUZZ_SEED: another seed than the fixed one.
 

@@ -30,7 +30,8 @@ static int cli_write_program(struct cli_options *options, const char *path, stru
 }
 
 /* "a/b/hello.rpn" is the file hello.rpn with the module hello. */
-static int cli_assemble_text(struct cli_options *options, const char *path, cy_bytes text, struct builder *toau)
+static int cli_assemble_text(struct cli_options *options, const char *path, cy_bytes text,
+                             struct builder *toau)
 {
     struct builder file, messages;
     struct program *program = NULL;
@@ -42,7 +43,8 @@ static int cli_assemble_text(struct cli_options *options, const char *path, cy_b
     cy_bytes name = builder_view(&file);
     struct rpn_options rpn = {
         .file = cy_bytes_from_text(path),
-        .module_name = cy_bytes_slice(name, 0, name.count - (name.count > 4 && cli_ends_with(path, ".rpn") ? 4 : 0)),
+        .module_name =
+            cy_bytes_slice(name, 0, name.count - (name.count > 4 && cli_ends_with(path, ".rpn") ? 4 : 0)),
         .module_file = name,
         .korean = options->korean,
     };
@@ -62,8 +64,9 @@ static int cli_assemble_to(struct cli_options *options, const char *path, struct
     cy_err err = from_stdin ? file_read_stream(STDIN_FILENO, LIMIT_RPN_BYTES, &text)
                             : file_read(path, LIMIT_RPN_BYTES, &text);
     if (cy_failed(err)) cli_say_error(options, path, err);
-    int code = cy_failed(err) ? EXIT_CODE_PROGRAM
-                              : cli_assemble_text(options, from_stdin ? "main.rpn" : path, builder_view(&text), toau);
+    int code = cy_failed(err)
+                   ? EXIT_CODE_PROGRAM
+                   : cli_assemble_text(options, from_stdin ? "main.rpn" : path, builder_view(&text), toau);
     builder_fini(&text);
     return code;
 }
@@ -101,7 +104,8 @@ int cli_compile(struct cli_options *options, int argc, char **argv)
     builder_init(&output);
     int code = cli_compile_to(options, path, &toau);
     if (code == EXIT_CODE_OK) {
-        const char *dot = cli_ends_with(path, ".rpn") ? NULL : strrchr(path, '.'); /* beside X.toau, not over it */
+        const char *dot =
+            cli_ends_with(path, ".rpn") ? NULL : strrchr(path, '.'); /* beside X.toau, not over it */
         builder_printf(&output, "%.*s.toau", dot && !strchr(dot, '/') ? (int)(dot - path) : (int)strlen(path),
                        path);
         const char *to = options->output   ? options->output

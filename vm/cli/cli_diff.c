@@ -38,7 +38,8 @@ static int cli_diff_show(const struct cli_options *options, const struct cli_dif
         err = toau_diff(&diff, files[0].program, files[1].program, &out, &count);
     }
     if (!cy_failed(err) && !equal && !count)
-        builder_text(&out, options->korean ? "내용은 같고 순서만 다름\n" : "the same contents in another order\n");
+        builder_text(&out,
+                     options->korean ? "내용은 같고 순서만 다름\n" : "the same contents in another order\n");
     if (!cy_failed(err) && !equal && all)
         builder_printf(&out, options->korean ? "다른 곳 %u건\n" : "%u differences\n", count);
     if (!cy_failed(err)) err = file_write_all(STDOUT_FILENO, builder_view(&out));

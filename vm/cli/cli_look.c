@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static int cli_look_at(struct cli_options *options, const char *path, int (*show)(const struct program *program))
+static int cli_look_at(struct cli_options *options, const char *path,
+                       int (*show)(const struct program *program))
 {
     if (!path) return EXIT_CODE_USAGE;
     struct builder toau;
@@ -53,7 +54,8 @@ int cli_rpn(struct cli_options *options, int argc, char **argv)
     const struct cli_flag flags[] = {{"--keywords", &keywords, NULL}};
     const char *path = cli_one_file(options, flags, CY_COUNT_OF(flags), argc, argv);
     bool korean = strcmp(keywords, "ko") == 0;
-    if (!korean && strcmp(keywords, "en") != 0) return cli_usage(options, "--keywords is ko or en, not", keywords);
+    if (!korean && strcmp(keywords, "en") != 0)
+        return cli_usage(options, "--keywords is ko or en, not", keywords);
     return cli_look_at(options, path, korean ? cli_show_korean_code : cli_show_code);
 }
 

@@ -89,8 +89,8 @@ static void rpn_fault_put_template(struct builder *out, const char *text, const 
     }
 }
 
-void rpn_fault_report(struct rpn_faults *faults, struct rpn_place place, enum rpn_fault fault, cy_bytes argument_0,
-                      cy_bytes argument_1, cy_bytes argument_2, cy_bytes nearest)
+void rpn_fault_report(struct rpn_faults *faults, struct rpn_place place, enum rpn_fault fault,
+                      cy_bytes argument_0, cy_bytes argument_1, cy_bytes argument_2, cy_bytes nearest)
 {
     CHECK(fault < RPN_FAULT_COUNT);
     bool is_note = fault == RPN_FAULT_FLOAT_ROUNDED;
@@ -102,7 +102,8 @@ void rpn_fault_report(struct rpn_faults *faults, struct rpn_place place, enum rp
     struct rpn_fault_item item = {.place = place, .order = faults->kept_count, .is_note = is_note};
     item.text_start = faults->texts.count;
     rpn_fault_put_template(&faults->texts,
-                           faults->korean ? rpn_fault_rows[fault].korean : rpn_fault_rows[fault].english, arguments);
+                           faults->korean ? rpn_fault_rows[fault].korean : rpn_fault_rows[fault].english,
+                           arguments);
     item.text_bytes = faults->texts.count - item.text_start;
     rpn_fault_put_argument(&faults->texts, nearest);
     item.nearest_bytes = faults->texts.count - item.text_start - item.text_bytes;
@@ -146,7 +147,8 @@ static size_t rpn_fault_width(cy_bytes text)
 static void rpn_fault_put_line(const struct rpn_faults *faults, struct rpn_place place, struct builder *out)
 {
     size_t before_bytes;
-    cy_bytes line = rpn_fault_line(faults->text, cy_min_size(place.offset, faults->text.count), &before_bytes);
+    cy_bytes line =
+        rpn_fault_line(faults->text, cy_min_size(place.offset, faults->text.count), &before_bytes);
     builder_text(out, "    ");
     rpn_fault_put(out, line);
     builder_text(out, "\n    ");
@@ -193,11 +195,13 @@ void rpn_faults_render(struct rpn_faults *faults, struct builder *out)
     }
     uint32_t hidden_count = faults->error_count - shown_count;
     if (hidden_count)
-        builder_printf(out, faults->korean ? "더 있는 오류 %u건은 보이지 않았습니다\n" : "%u more are not shown\n",
+        builder_printf(out,
+                       faults->korean ? "더 있는 오류 %u건은 보이지 않았습니다\n" : "%u more are not shown\n",
                        hidden_count);
     if (faults->error_count && faults->korean)
         builder_printf(out, "오류 %u건\n", faults->error_count);
     else if (faults->error_count)
         builder_printf(out, faults->error_count == 1 ? "%u error\n" : "%u errors\n", faults->error_count);
-    builder_printf(out, "미인식 단어: %u건 (unknown words: %u)\n", faults->unknown_count, faults->unknown_count);
+    builder_printf(out, "미인식 단어: %u건 (unknown words: %u)\n", faults->unknown_count,
+                   faults->unknown_count);
 }

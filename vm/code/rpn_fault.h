@@ -47,8 +47,8 @@ struct rpn_faults {
 void rpn_faults_init(struct rpn_faults *faults, cy_bytes file, cy_bytes text, bool korean);
 void rpn_faults_fini(struct rpn_faults *faults);
 /* FLOAT_ROUNDED is a note, all others are errors; UNKNOWN_WORD counts as such too. */
-void rpn_fault_report(struct rpn_faults *faults, struct rpn_place place, enum rpn_fault fault, cy_bytes argument_0,
-                      cy_bytes argument_1, cy_bytes argument_2, cy_bytes nearest);
+void rpn_fault_report(struct rpn_faults *faults, struct rpn_place place, enum rpn_fault fault,
+                      cy_bytes argument_0, cy_bytes argument_1, cy_bytes argument_2, cy_bytes nearest);
 /* True while looking for a nearest word is still worth its time. */
 bool rpn_faults_want_nearest(const struct rpn_faults *faults);
 /* Everything, and the lines that count. */

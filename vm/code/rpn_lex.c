@@ -23,7 +23,8 @@ void rpn_lexer_init(struct rpn_lexer *lexer, cy_bytes text, struct rpn_faults *f
 {
     *lexer = (struct rpn_lexer){
         .text = text, .line = 1, .column = 1, .faults = faults, .arena = arena, .no_memory = no_memory};
-    if (cy_bytes_start_with(text, CY_BYTES("\xef\xbb\xbf"))) lexer->offset = 3; /* some editors' mark of UTF-8 */
+    if (cy_bytes_start_with(text, CY_BYTES("\xef\xbb\xbf")))
+        lexer->offset = 3; /* some editors' mark of UTF-8 */
 }
 
 static uint8_t rpn_lex_peek(const struct rpn_lexer *lexer)
@@ -38,7 +39,8 @@ static struct rpn_place rpn_lex_place(const struct rpn_lexer *lexer)
     return (struct rpn_place){.offset = lexer->offset, .line = lexer->line, .column = lexer->column};
 }
 
-static void rpn_lex_report(struct rpn_lexer *lexer, struct rpn_place place, enum rpn_fault fault, cy_bytes argument)
+static void rpn_lex_report(struct rpn_lexer *lexer, struct rpn_place place, enum rpn_fault fault,
+                           cy_bytes argument)
 {
     if (!lexer->faults) return;
     rpn_fault_report(lexer->faults, place, fault, argument, CY_BYTES_NONE, CY_BYTES_NONE, CY_BYTES_NONE);
@@ -73,7 +75,10 @@ static bool rpn_lex_step(struct rpn_lexer *lexer)
     return valid && !hidden;
 }
 
-static bool rpn_lex_is_space(uint8_t byte) { return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n'; }
+static bool rpn_lex_is_space(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
 
 static void rpn_lex_skip_space(struct rpn_lexer *lexer)
 {
@@ -106,7 +111,8 @@ static size_t rpn_lex_code_point(cy_bytes escape, struct builder *out)
     for (; at < escape.count && at < 9 && rpn_lex_hex(escape.data[at]) >= 0; at++)
         code_point = code_point << 4 | (uint32_t)rpn_lex_hex(escape.data[at]);
     bool is_surrogate = code_point >= 0xD800 && code_point < 0xE000;
-    if (at == 3 || at >= escape.count || escape.data[at] != '}' || code_point > 0x10FFFF || is_surrogate) return 0;
+    if (at == 3 || at >= escape.count || escape.data[at] != '}' || code_point > 0x10FFFF || is_surrogate)
+        return 0;
     text_encode(out, code_point);
     return at + 1;
 }
@@ -202,8 +208,8 @@ static void rpn_lex_number(struct rpn_lexer *lexer, struct rpn_token *token)
     bool is_float = rpn_number_is_float(word), exact = true;
     token->kind = is_float ? RPN_TOKEN_FLOAT : RPN_TOKEN_INT;
     if (!lexer->faults) return;
-    enum rpn_number result = is_float ? rpn_number_float(word, &token->real, &exact)
-                                      : rpn_number_int(word, &token->integer);
+    enum rpn_number result =
+        is_float ? rpn_number_float(word, &token->real, &exact) : rpn_number_int(word, &token->integer);
     if (result == RPN_NUMBER_OK && exact) return;
     if (result == RPN_NUMBER_OK) {
         char shown[40];
@@ -231,7 +237,8 @@ static void rpn_lex_source(struct rpn_lexer *lexer, struct rpn_token *token)
     uint64_t line, column;
     token->kind = RPN_TOKEN_SOURCE;
     bool good = cy_bytes_parse_u64(cy_bytes_slice(word, 0, colon), UINT32_MAX, &line) &&
-                cy_bytes_parse_u64(cy_bytes_skip(word, colon + 1), UINT32_MAX, &column) && line > 0 && column > 0;
+                cy_bytes_parse_u64(cy_bytes_skip(word, colon + 1), UINT32_MAX, &column) && line > 0 &&
+                column > 0;
     if (good) {
         token->line = (uint32_t)line;
         token->column = (uint32_t)column;

@@ -49,7 +49,7 @@ struct rpn_token rpn_lexer_next(struct rpn_lexer *lexer);
 enum rpn_number { RPN_NUMBER_OK, RPN_NUMBER_MALFORMED, RPN_NUMBER_PAST_RANGE, RPN_NUMBER_TOO_PRECISE };
 /* Decimal, or hex after 0x; with a sign. */
 enum rpn_number rpn_number_int(cy_bytes word, int64_t *integer_out);
-/* Hex as %a writes it, exactly; inf, -inf, nan; decimal with . or e, to the nearest (`*exact_out`: without rounding). */
+/* Hex as %a writes it, exactly; inf, -inf, nan; decimal with . or e, to the nearest (`*exact_out`: nothing rounded). */
 enum rpn_number rpn_number_float(cy_bytes word, double *real_out, bool *exact_out);
 /* inf, +inf, -inf, nan. */
 bool rpn_number_is_named(cy_bytes word);

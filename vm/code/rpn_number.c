@@ -93,7 +93,8 @@ static bool rpn_number_exponent(cy_bytes digits, int64_t *exponent_out)
 }
 
 /* Digits with at most one point as an odd integer times a power of two. False when malformed. */
-static bool rpn_number_mantissa(cy_bytes digits, uint64_t *mantissa_out, int64_t *exponent_out, bool *too_long_out)
+static bool rpn_number_mantissa(cy_bytes digits, uint64_t *mantissa_out, int64_t *exponent_out,
+                                bool *too_long_out)
 {
     uint64_t mantissa = 0;
     int64_t exponent = 0;
@@ -129,13 +130,15 @@ static enum rpn_number rpn_number_hex_float(cy_bytes digits, double *real_out)
     uint64_t mantissa;
     int64_t shift, exponent;
     bool too_long;
-    if (!rpn_number_mantissa(cy_bytes_slice(digits, 0, p), &mantissa, &shift, &too_long)) return RPN_NUMBER_MALFORMED;
+    if (!rpn_number_mantissa(cy_bytes_slice(digits, 0, p), &mantissa, &shift, &too_long))
+        return RPN_NUMBER_MALFORMED;
     if (!rpn_number_exponent(cy_bytes_skip(digits, p + 1), &exponent)) return RPN_NUMBER_MALFORMED;
     *real_out = 0;
     if (!mantissa) return RPN_NUMBER_OK;
     exponent += shift;
     if (too_long || mantissa >> DOUBLE_BITS) return RPN_NUMBER_TOO_PRECISE;
-    if (exponent > FAR || exponent < -FAR) return exponent > 0 ? RPN_NUMBER_PAST_RANGE : RPN_NUMBER_TOO_PRECISE;
+    if (exponent > FAR || exponent < -FAR)
+        return exponent > 0 ? RPN_NUMBER_PAST_RANGE : RPN_NUMBER_TOO_PRECISE;
     *real_out = ldexp((double)mantissa, (int)exponent);
     if (isinf(*real_out)) return RPN_NUMBER_PAST_RANGE;
     int power;
@@ -148,7 +151,8 @@ static enum rpn_number rpn_number_hex_float(cy_bytes digits, double *real_out)
 
 /* "-12.50e3" as the digits 125 and the exponent of the first, so that equal numbers have equal parts. False when
  * malformed. */
-static bool rpn_number_decimal_parts(const char *word, char *digits_out, size_t digits_max, int64_t *exponent_out)
+static bool rpn_number_decimal_parts(const char *word, char *digits_out, size_t digits_max,
+                                     int64_t *exponent_out)
 {
     size_t count = 0;
     int64_t exponent = -1, written = 0;

@@ -58,7 +58,8 @@ void rpn_report(struct rpn_read *read, struct rpn_place place, enum rpn_fault fa
 
 static uint32_t rpn_read_module_of(struct rpn_read *read, const struct rpn_token *token, uint32_t above)
 {
-    uint32_t module = token->kind == RPN_TOKEN_END ? above : rpn_name_resolve(read, RPN_MODULE, 0, token, true);
+    uint32_t module =
+        token->kind == RPN_TOKEN_END ? above : rpn_name_resolve(read, RPN_MODULE, 0, token, true);
     return module == RPN_NONE ? 0 : module;
 }
 
@@ -89,7 +90,8 @@ static void rpn_read_judge_strays(struct rpn_read *read)
         if (rpn_name_is_unknown(read, 0, &stray->token))
             rpn_name_report_unknown(read, &stray->token, RPN_SCOPE_COUNT, NULL);
         else if (stray->is_first && stray->token.kind != RPN_TOKEN_BAD)
-            rpn_report(read, stray->token.place, RPN_FAULT_TOP, stray->token.raw, CY_BYTES_NONE, CY_BYTES_NONE);
+            rpn_report(read, stray->token.place, RPN_FAULT_TOP, stray->token.raw, CY_BYTES_NONE,
+                       CY_BYTES_NONE);
     }
 }
 
@@ -184,7 +186,8 @@ static void rpn_read_build_records(struct rpn_read *read)
 }
 
 /* What an export names: by its letter when it is a number, else a function, a variable or a record, in that order. */
-static void rpn_read_build_export(struct rpn_read *read, const struct rpn_export *from, struct export_entry *export)
+static void rpn_read_build_export(struct rpn_read *read, const struct rpn_export *from,
+                                  struct export_entry *export)
 {
     static const struct {
         enum rpn_scope scope;
@@ -239,7 +242,8 @@ static void rpn_read_build_modules(struct rpn_read *read)
 /* -- the program: functions ------------------------------------------------------------------------------ */
 
 /* A local by its number or name in the parent; a number only when it comes from the parent's captures. */
-static uint16_t rpn_read_capture_index(struct rpn_read *read, const struct rpn_capture *capture, uint32_t parent)
+static uint16_t rpn_read_capture_index(struct rpn_read *read, const struct rpn_capture *capture,
+                                       uint32_t parent)
 {
     const struct rpn_token *token = &capture->index;
     if (token->kind == RPN_TOKEN_INT && token->integer >= 0 && token->integer < LIMIT_FUNCTION_LOCALS)
@@ -249,7 +253,8 @@ static uint16_t rpn_read_capture_index(struct rpn_read *read, const struct rpn_c
                  rpn_name_find_local(read, parent, token->value, &slot);
     if (named) return (uint16_t)slot;
     if (token->kind == RPN_TOKEN_INT)
-        rpn_report(read, token->place, RPN_FAULT_NUMBER_RANGE, token->raw, CY_BYTES("0..65534"), CY_BYTES_NONE);
+        rpn_report(read, token->place, RPN_FAULT_NUMBER_RANGE, token->raw, CY_BYTES("0..65534"),
+                   CY_BYTES_NONE);
     else
         rpn_name_report_unknown(read, token, RPN_SCOPE_COUNT, NULL);
     return 0;
@@ -259,7 +264,8 @@ static void rpn_read_build_captures(struct rpn_read *read, const struct rpn_func
                                     struct function *function)
 {
     if (from->capture_count > LIMIT_FUNCTION_CAPTURES) {
-        rpn_report(read, from->place, RPN_FAULT_TOO_MANY, CY_BYTES("capture"), CY_BYTES("65535"), CY_BYTES_NONE);
+        rpn_report(read, from->place, RPN_FAULT_TOO_MANY, CY_BYTES("capture"), CY_BYTES("65535"),
+                   CY_BYTES_NONE);
         return;
     }
     function->captures = rpn_read_new_table(read, from->capture_count, sizeof *function->captures);
@@ -281,14 +287,16 @@ static uint16_t rpn_read_local_count(struct rpn_read *read, const struct rpn_fun
 {
     uint32_t params = rpn_function_params(from), count = params + from->named_locals;
     if (from->named_params > params)
-        rpn_report(read, from->place, RPN_FAULT_TOO_MANY, CY_BYTES("param"), CY_BYTES("params"), CY_BYTES_NONE);
+        rpn_report(read, from->place, RPN_FAULT_TOO_MANY, CY_BYTES("param"), CY_BYTES("params"),
+                   CY_BYTES_NONE);
     if (from->slots_used > count) count = from->slots_used;
     if (from->locals != RPN_NONE) count = from->locals;
     return (uint16_t)(count < LIMIT_FUNCTION_LOCALS ? count : LIMIT_FUNCTION_LOCALS);
 }
 
 /* A text that is not a complete one gives its own lines as places, so that errors at run time lead to it. */
-static void rpn_read_build_lines(struct rpn_read *read, const struct rpn_function *from, struct function *function)
+static void rpn_read_build_lines(struct rpn_read *read, const struct rpn_function *from,
+                                 struct function *function)
 {
     bool own = from->has_lines || read->is_complete;
     uint32_t count = own ? from->line_count : from->step_count;
@@ -400,7 +408,8 @@ static struct rpn_place rpn_read_place_of(const struct rpn_read *read, const str
         return rpn_read_place_of_code(read, failure->function,
                                       program->functions[failure->function].lines[failure->offset].offset);
     case CODE_PLACE_FUNCTION: return rpn_read_function_with(read, failure->function)->place;
-    case CODE_PLACE_RECORD: return ((struct rpn_record *)rpn_table_at(&read->records, failure->offset))->place;
+    case CODE_PLACE_RECORD:
+        return ((struct rpn_record *)rpn_table_at(&read->records, failure->offset))->place;
     case CODE_PLACE_MODULE:
         if (failure->offset < read->modules.count) return rpn_module_at(read, failure->offset)->place;
         break;
@@ -429,9 +438,9 @@ static void rpn_read_refused(const struct code_failure *failure, void *context)
     if (failure->function_name.count)
         builder_printf(&where, read->options->korean ? " (함수 `%.*s`)" : " (function `%.*s`)",
                        CY_BYTES_ARG(failure->function_name));
-    rpn_report(read, place, RPN_FAULT_RULE,
-               cy_bytes_from_text(code_rule_name(failure->rule)),
-               cy_bytes_from_text(code_rule_text(failure->rule, read->options->korean)), builder_view(&where));
+    rpn_report(read, place, RPN_FAULT_RULE, cy_bytes_from_text(code_rule_name(failure->rule)),
+               cy_bytes_from_text(code_rule_text(failure->rule, read->options->korean)),
+               builder_view(&where));
     builder_fini(&where);
 }
 
@@ -498,9 +507,10 @@ static void rpn_read_init(struct rpn_read *read, const struct rpn_options *optio
 
 static void rpn_read_fini(struct rpn_read *read)
 {
-    struct rpn_table *const tables[] = {
-        &read->modules, &read->globals, &read->exports, &read->records, &read->fields,    &read->functions, &read->captures,
-        &read->strays,  &read->steps,   &read->lines,   &read->strings, &read->constants, &read->natives};
+    struct rpn_table *const tables[] = {&read->modules, &read->globals,   &read->exports,  &read->records,
+                                        &read->fields,  &read->functions, &read->captures, &read->strays,
+                                        &read->steps,   &read->lines,     &read->strings,  &read->constants,
+                                        &read->natives};
     for (size_t i = 0; i < CY_COUNT_OF(tables); i++) builder_fini(&tables[i]->bytes);
     map_fini(&read->names);
     map_fini(&read->string_numbers);
@@ -517,7 +527,8 @@ cy_err rpn_read(const struct rpn_options *options, cy_bytes text, struct program
     rpn_read_init(&read, options, text);
     cy_err err = rpn_read_text(&read, text);
     *unknown_count_out = read.faults.unknown_count;
-    if (cy_is(err, CY_ERR_BAD_FORMAT) && !read.faults.error_count) err = CY_ERR(VALUE); /* not ours to explain */
+    if (cy_is(err, CY_ERR_BAD_FORMAT) && !read.faults.error_count)
+        err = CY_ERR(VALUE); /* not ours to explain */
     if (!read.faults.no_memory) rpn_faults_render(&read.faults, messages);
     if (!cy_failed(err)) err = builder_error(messages);
     if (!cy_failed(err)) {

@@ -70,7 +70,8 @@ static void rpn_code_drop_window(struct rpn_code *code, uint32_t count)
 static void rpn_code_report_stray(struct rpn_code *code)
 {
     if (code->has_stray)
-        rpn_report(code->read, code->stray.place, RPN_FAULT_STRAY, code->stray.raw, CY_BYTES_NONE, CY_BYTES_NONE);
+        rpn_report(code->read, code->stray.place, RPN_FAULT_STRAY, code->stray.raw, CY_BYTES_NONE,
+                   CY_BYTES_NONE);
     code->has_stray = false;
 }
 
@@ -138,20 +139,21 @@ static void rpn_code_wrong_word(struct rpn_code *code, const struct rpn_token *t
         rpn_name_report_unknown(code->read, token, scope, prefer);
 }
 
-static int64_t rpn_code_number(struct rpn_code *code, const struct rpn_token *token, uint8_t kind, int64_t min,
-                               int64_t max)
+static int64_t rpn_code_number(struct rpn_code *code, const struct rpn_token *token, uint8_t kind,
+                               int64_t min, int64_t max)
 {
     if (token->kind != RPN_TOKEN_INT) {
         rpn_code_wrong_word(code, token, kind, RPN_SCOPE_COUNT, NULL);
         return 0;
     }
     if (token->integer >= min && token->integer <= max) return token->integer;
-    char range[64];
-    const char *none = code->read->options->korean ? "없음" : "none, there are none";
-    int count = max < min ? snprintf(range, sizeof range, "%s", none)
+    char range[96];
+    const char *none =
+        code->read->options->korean ? "%s 와야 하지만 하나도 없습니다" : "%s, and there is none";
+    int count = max < min ? snprintf(range, sizeof range, none, rpn_code_need(code, kind))
                           : snprintf(range, sizeof range, "%" PRId64 "..%" PRId64, min, max);
-    rpn_report(code->read, token->place, RPN_FAULT_NUMBER_RANGE, token->raw, cy_bytes_of(range, (size_t)count),
-               CY_BYTES_NONE);
+    rpn_report(code->read, token->place, RPN_FAULT_NUMBER_RANGE, token->raw,
+               cy_bytes_of(range, (size_t)count), CY_BYTES_NONE);
     code->is_excused = true;
     return 0;
 }
@@ -160,9 +162,11 @@ static int64_t rpn_code_slot(struct rpn_code *code, const struct rpn_token *toke
 {
     uint32_t slot = 0;
     struct rpn_function *function = code->function;
-    bool named = token->kind == RPN_TOKEN_WORD && rpn_name_find_local(code->read, code->index, token->value, &slot);
+    bool named =
+        token->kind == RPN_TOKEN_WORD && rpn_name_find_local(code->read, code->index, token->value, &slot);
     if (!named) {
-        if (function->locals != RPN_NONE && (int64_t)function->locals - 1 < max) max = (int64_t)function->locals - 1;
+        if (function->locals != RPN_NONE && (int64_t)function->locals - 1 < max)
+            max = (int64_t)function->locals - 1;
         if (max >= LIMIT_FUNCTION_LOCALS) max = LIMIT_FUNCTION_LOCALS - 1;
         slot = (uint32_t)rpn_code_number(code, token, OPERAND_SLOT, 0, max);
     }
@@ -237,10 +241,11 @@ static int64_t rpn_code_kind(struct rpn_code *code, const struct rpn_token *toke
     return kind;
 }
 
-static void rpn_code_label(struct rpn_code *code, const struct rpn_token *token, uint8_t kind, uint32_t offset,
-                           uint8_t bytes)
+static void rpn_code_label(struct rpn_code *code, const struct rpn_token *token, uint8_t kind,
+                           uint32_t offset, uint8_t bytes)
 {
-    const struct map_entry *entry = token->kind == RPN_TOKEN_WORD ? map_find(&code->labels, token->value) : NULL;
+    const struct map_entry *entry =
+        token->kind == RPN_TOKEN_WORD ? map_find(&code->labels, token->value) : NULL;
     if (!entry) {
         rpn_code_wrong_word(code, token, kind, RPN_SCOPE_COUNT, &code->labels);
         return;
@@ -258,8 +263,8 @@ struct rpn_code_owner {
 };
 
 /* False when the owner has no bounds of its own: a path is as long as it is. */
-static bool rpn_code_count_range(const struct rpn_code *code, const struct rpn_code_owner *owner, int64_t *min_out,
-                                 int64_t *max_out)
+static bool rpn_code_count_range(const struct rpn_code *code, const struct rpn_code_owner *owner,
+                                 int64_t *min_out, int64_t *max_out)
 {
     const struct rpn_read *read = code->read;
     if (owner->kind == OPERAND_NATIVE && owner->native) {
@@ -307,8 +312,8 @@ static void rpn_code_put(struct rpn_code *code, int64_t number, uint8_t bytes)
 static int64_t rpn_code_operand_max(uint8_t bytes) { return (INT64_C(1) << (8 * bytes)) - 1; }
 
 /* Reads one operand and appends it. */
-static void rpn_code_operand(struct rpn_code *code, uint8_t kind, uint8_t bytes, const struct rpn_token *token,
-                             struct rpn_code_owner *owner)
+static void rpn_code_operand(struct rpn_code *code, uint8_t kind, uint8_t bytes,
+                             const struct rpn_token *token, struct rpn_code_owner *owner)
 {
     int64_t max = rpn_code_operand_max(bytes), value = 0;
     switch ((enum operand_kind)kind) {
@@ -326,9 +331,9 @@ static void rpn_code_operand(struct rpn_code *code, uint8_t kind, uint8_t bytes,
     case OPERAND_GLOBAL: value = rpn_code_named(code, token, kind, RPN_GLOBAL); break;
     case OPERAND_FUNCTION:
         value = rpn_code_named(code, token, kind, RPN_FUNCTION);
-        owner->index = code->is_excused ? RPN_NONE
-                                        : rpn_name_resolve(code->read, RPN_FUNCTION, code->function->module, token,
-                                                           false);
+        owner->index = code->is_excused
+                           ? RPN_NONE
+                           : rpn_name_resolve(code->read, RPN_FUNCTION, code->function->module, token, false);
         break;
     case OPERAND_RECORD:
         value = rpn_code_named(code, token, kind, RPN_RECORD);
@@ -355,7 +360,8 @@ static void rpn_code_report_operands(struct rpn_code *code, const struct format_
     builder_init(&list);
     builder_init(&number);
     builder_i64_text(&number, format->operand_count);
-    if (!code->read->options->korean) builder_text(&number, format->operand_count == 1 ? " operand" : " operands");
+    if (!code->read->options->korean)
+        builder_text(&number, format->operand_count == 1 ? " operand" : " operands");
     for (uint8_t i = 0; i < format->operand_count; i++)
         builder_printf(&list, "%s%s", i ? ", " : "", rpn_code_need(code, format->operands[i].kind));
     rpn_report(code->read, code->opcode.place, RPN_FAULT_OPERANDS, code->opcode.raw, builder_view(&number),
@@ -368,7 +374,8 @@ static void rpn_code_report_operands(struct rpn_code *code, const struct format_
 /* True when the format ends with a count that its owner says, and the text leaves it out. */
 static bool rpn_code_derives_count(const struct rpn_code *code, const struct format_row *format)
 {
-    if (format->operand_count < 2 || format->operands[format->operand_count - 1].kind != OPERAND_COUNT) return false;
+    if (format->operand_count < 2 || format->operands[format->operand_count - 1].kind != OPERAND_COUNT)
+        return false;
     uint8_t owner = format->operands[format->operand_count - 2].kind;
     if (owner != OPERAND_FUNCTION && owner != OPERAND_NATIVE && owner != OPERAND_RECORD) return false;
     return code->window_count > 0 && code->window[code->window_count - 1].kind != RPN_TOKEN_INT &&
@@ -404,7 +411,8 @@ static void rpn_code_instruction(struct rpn_code *code, const struct opcode_row 
     } else {
         struct rpn_code_owner owner = {.kind = OPERAND_NONE, .index = RPN_NONE};
         for (uint8_t i = 0; i < needed; i++)
-            rpn_code_operand(code, format->operands[i].kind, format->operands[i].bytes, &code->window[i], &owner);
+            rpn_code_operand(code, format->operands[i].kind, format->operands[i].bytes, &code->window[i],
+                             &owner);
         if (derives) rpn_code_derive_count(code, format, format->operands[needed].bytes, &owner);
     }
     code->window_count = 0;
@@ -437,7 +445,8 @@ static void rpn_code_place_label(struct rpn_code *code, const struct rpn_token *
     struct map_entry *entry = map_find(&code->labels, token->value);
     if (!entry) return; /* no memory */
     if (entry->value.number != RPN_CODE_UNPLACED)
-        rpn_report(code->read, token->place, RPN_FAULT_LABEL_TWICE, token->value, CY_BYTES_NONE, CY_BYTES_NONE);
+        rpn_report(code->read, token->place, RPN_FAULT_LABEL_TWICE, token->value, CY_BYTES_NONE,
+                   CY_BYTES_NONE);
     entry->value.number = rpn_code_offset(code);
 }
 

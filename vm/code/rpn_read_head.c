@@ -33,7 +33,8 @@ static struct rpn_token rpn_head_take(struct rpn_read *read)
 
 static enum rpn_word rpn_head_word_of(const struct rpn_read *read, const struct rpn_token *token)
 {
-    return token->kind == RPN_TOKEN_WORD ? rpn_dictionary_word(&read->dictionary, token->value) : RPN_WORD_NONE;
+    return token->kind == RPN_TOKEN_WORD ? rpn_dictionary_word(&read->dictionary, token->value)
+                                         : RPN_WORD_NONE;
 }
 
 static enum rpn_word rpn_head_next_word(const struct rpn_read *read)
@@ -123,8 +124,8 @@ static void rpn_head_declare_id(struct rpn_read *read, enum rpn_scope scope, con
 
 /* [ number ] [ name ]: with a number the name may be missing (and must be in quotes, since code may follow); its
  * number then serves. */
-static cy_bytes rpn_head_id_and_name(struct rpn_read *read, enum rpn_scope scope, const struct rpn_token *word,
-                                     struct rpn_token *id_out)
+static cy_bytes rpn_head_id_and_name(struct rpn_read *read, enum rpn_scope scope,
+                                     const struct rpn_token *word, struct rpn_token *id_out)
 {
     *id_out = (struct rpn_token){.kind = RPN_TOKEN_END};
     if (rpn_head_next_is(read, RPN_TOKEN_WORD) && rpn_name_is_id(scope, read->next.value))
@@ -158,7 +159,8 @@ static void rpn_head_module(struct rpn_read *read)
 {
     struct rpn_token word = rpn_head_take(read), id = {.kind = RPN_TOKEN_END}, name = id;
     if (rpn_head_next_is(read, RPN_TOKEN_INT)) id = rpn_head_take(read);
-    if (rpn_head_next_is(read, RPN_TOKEN_STRING) || rpn_head_next_is_free_word(read)) name = rpn_head_take(read);
+    if (rpn_head_next_is(read, RPN_TOKEN_STRING) || rpn_head_next_is_free_word(read))
+        name = rpn_head_take(read);
     uint32_t index = rpn_head_add_module(read, word.place, name.value);
     if (index == RPN_NONE) return;
     if (id.kind != RPN_TOKEN_BAD) rpn_head_declare_id(read, RPN_MODULE, &id, index);
@@ -216,8 +218,8 @@ static void rpn_head_field(struct rpn_read *read, struct rpn_record *record)
     if (record->field_count++ == LIMIT_RECORD_FIELDS) {
         char number[16];
         int count = snprintf(number, sizeof number, "%d", LIMIT_RECORD_FIELDS);
-        rpn_report(read, word.place, RPN_FAULT_RECORD_FIELDS, cy_bytes_of(number, (size_t)count), CY_BYTES_NONE,
-                   CY_BYTES_NONE);
+        rpn_report(read, word.place, RPN_FAULT_RECORD_FIELDS, cy_bytes_of(number, (size_t)count),
+                   CY_BYTES_NONE, CY_BYTES_NONE);
     }
     (void)rpn_table_push(read, &read->fields, &field);
 }
@@ -249,12 +251,14 @@ static void rpn_head_record(struct rpn_read *read)
 
 /* -- functions ------------------------------------------------------------------------------------------- */
 
-static void rpn_head_capture(struct rpn_read *read, const struct rpn_token *word, struct rpn_function *function)
+static void rpn_head_capture(struct rpn_read *read, const struct rpn_token *word,
+                             struct rpn_function *function)
 {
     enum rpn_word from = rpn_head_next_word(read);
     struct rpn_capture capture = {.from_parent_local = from == RPN_WORD_LOCAL};
     if (from != RPN_WORD_LOCAL && from != RPN_WORD_OUTER) {
-        rpn_head_needs(read, word, "local or outer, and a number or name", "지역 또는 바깥, 그리고 수나 이름이");
+        rpn_head_needs(read, word, "local or outer, and a number or name",
+                       "지역 또는 바깥, 그리고 수나 이름이");
         return;
     }
     struct rpn_token from_word = rpn_head_take(read);
@@ -301,7 +305,9 @@ static bool rpn_head_function_attribute(struct rpn_read *read, struct rpn_functi
         rpn_head_needs(read, &word, "to stand before every local", "모든 local보다 앞에");
     switch (attribute) {
     case RPN_WORD_PARAMS: rpn_head_number(read, &word, 0, LIMIT_FUNCTION_PARAMS, &function->params); break;
-    case RPN_WORD_REQUIRED: rpn_head_number(read, &word, 0, LIMIT_FUNCTION_PARAMS, &function->required); break;
+    case RPN_WORD_REQUIRED:
+        rpn_head_number(read, &word, 0, LIMIT_FUNCTION_PARAMS, &function->required);
+        break;
     case RPN_WORD_LOCALS: rpn_head_number(read, &word, 0, LIMIT_FUNCTION_LOCALS, &function->locals); break;
     case RPN_WORD_PARAM: rpn_head_slot_name(read, &word, true, function); break;
     case RPN_WORD_LOCAL: rpn_head_slot_name(read, &word, false, function); break;
@@ -314,7 +320,8 @@ static bool rpn_head_function_attribute(struct rpn_read *read, struct rpn_functi
 
 /* `function`, `record` and `module` are also kinds or names that an instruction takes; they begin something new when
  * no opcode follows. */
-static bool rpn_head_ends_body(const struct rpn_read *read, struct rpn_lexer behind, const struct rpn_token *token)
+static bool rpn_head_ends_body(const struct rpn_read *read, struct rpn_lexer behind,
+                               const struct rpn_token *token)
 {
     enum rpn_word word = rpn_head_word_of(read, token);
     if (word != RPN_WORD_FUNCTION && word != RPN_WORD_RECORD && word != RPN_WORD_MODULE) return false;
@@ -360,7 +367,8 @@ static void rpn_head_function(struct rpn_read *read)
     function.capture_first = read->captures.count;
     function.name = rpn_head_id_and_name(read, RPN_FUNCTION, &word, &id);
     while (rpn_head_function_attribute(read, &function)) continue;
-    if (function.module_token.kind == RPN_TOKEN_END) function.module = rpn_head_module_above(read, word.place);
+    if (function.module_token.kind == RPN_TOKEN_END)
+        function.module = rpn_head_module_above(read, word.place);
     rpn_head_skip_body(read, &function);
     rpn_head_declare_id(read, RPN_FUNCTION, &id, rpn_table_push(read, &read->functions, &function));
 }

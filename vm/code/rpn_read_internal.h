@@ -142,7 +142,8 @@ void rpn_read_heads(struct rpn_read *read);
 
 /* False when it was there already. */
 bool rpn_name_declare_id(struct rpn_read *read, enum rpn_scope scope, cy_bytes id, uint32_t index);
-void rpn_name_declare(struct rpn_read *read, enum rpn_scope scope, uint32_t module, cy_bytes name, uint32_t index);
+void rpn_name_declare(struct rpn_read *read, enum rpn_scope scope, uint32_t module, cy_bytes name,
+                      uint32_t index);
 /* Locals of one function. False when it was there already. */
 bool rpn_name_declare_local(struct rpn_read *read, uint32_t function, cy_bytes name, uint32_t slot);
 bool rpn_name_find_local(const struct rpn_read *read, uint32_t function, cy_bytes name, uint32_t *slot_out);

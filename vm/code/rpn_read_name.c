@@ -61,7 +61,8 @@ bool rpn_name_declare_id(struct rpn_read *read, enum rpn_scope scope, cy_bytes i
     return rpn_name_enter(read, 'i', scope, 0, id, index, false);
 }
 
-void rpn_name_declare(struct rpn_read *read, enum rpn_scope scope, uint32_t module, cy_bytes name, uint32_t index)
+void rpn_name_declare(struct rpn_read *read, enum rpn_scope scope, uint32_t module, cy_bytes name,
+                      uint32_t index)
 {
     if (!name.count) return;
     (void)rpn_name_enter(read, 'n', scope, module, name, index, true);
@@ -89,8 +90,8 @@ bool rpn_name_is_id(enum rpn_scope scope, cy_bytes word)
 }
 
 /* NULL, or an entry whose number may be RPN_NAME_TWICE. */
-static const struct map_entry *rpn_name_look_up(const struct rpn_read *read, enum rpn_scope scope, uint32_t module,
-                                                const struct rpn_token *token)
+static const struct map_entry *rpn_name_look_up(const struct rpn_read *read, enum rpn_scope scope,
+                                                uint32_t module, const struct rpn_token *token)
 {
     const struct map_entry *entry = NULL;
     if (token->kind != RPN_TOKEN_STRING) entry = rpn_name_find(read, 'i', scope, 0, token->value);
@@ -109,7 +110,8 @@ uint32_t rpn_name_resolve(struct rpn_read *read, enum rpn_scope scope, uint32_t 
     if (!report) return RPN_NONE;
     char example[2] = {rpn_name_letters[scope], '3'};
     if (entry)
-        rpn_report(read, token->place, RPN_FAULT_AMBIGUOUS, token->value, cy_bytes_of(example, 2), CY_BYTES_NONE);
+        rpn_report(read, token->place, RPN_FAULT_AMBIGUOUS, token->value, cy_bytes_of(example, 2),
+                   CY_BYTES_NONE);
     else
         rpn_name_report_unknown(read, token, scope, NULL);
     return RPN_NONE;

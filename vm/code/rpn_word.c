@@ -110,7 +110,8 @@ static cy_err rpn_word_enter_natives(struct map *map)
         builder_init(&korean);
         rpn_word_put_korean(row, &korean);
         cy_err err = builder_error(&korean);
-        if (!cy_failed(err) && native_row_find_member(rpn_word_module(row), cy_bytes_from_text(row->korean)) == row)
+        if (!cy_failed(err) &&
+            native_row_find_member(rpn_word_module(row), cy_bytes_from_text(row->korean)) == row)
             err = rpn_word_enter_native(map, builder_view(&korean), row);
         builder_fini(&korean);
         CY_TRY(err);

@@ -194,7 +194,8 @@ static void rpn_write_operand(const struct rpn_write *write, const uint32_t *lab
         *comment_out = program_string(program, program->records[operand].name);
         break;
     case OPERAND_NATIVE: {
-        const struct native_row *row = native_row_find(program_string(program, program->natives[operand].name));
+        const struct native_row *row =
+            native_row_find(program_string(program, program->natives[operand].name));
         CHECK(row); /* the program is verified */
         rpn_native_text(row, write->korean, out);
         break;
@@ -214,19 +215,20 @@ static void rpn_write_instruction(const struct rpn_write *write, const uint32_t 
     const struct format_row *format = format_row(row->format);
     cy_bytes comment = CY_BYTES_NONE;
     for (uint8_t i = 0; i < format->operand_count; i++)
-        rpn_write_operand(write, labels, (enum operand_kind)format->operands[i].kind, instruction->operands[i],
-                          &comment);
+        rpn_write_operand(write, labels, (enum operand_kind)format->operands[i].kind,
+                          instruction->operands[i], &comment);
     builder_text(write->out, rpn_opcode_text(row, write->korean));
     if (rpn_write_is_shown(comment)) builder_printf(write->out, " # %.*s", CY_BYTES_ARG(comment));
 }
 
-void rpn_write_one(const struct program *program, const uint32_t *labels, const struct instruction *instruction,
-                   struct builder *out)
+void rpn_write_one(const struct program *program, const uint32_t *labels,
+                   const struct instruction *instruction, struct builder *out)
 {
     rpn_write_instruction(&(struct rpn_write){.program = program, .out = out}, labels, instruction);
 }
 
-static void rpn_write_code(const struct rpn_write *write, const struct function *function, const uint32_t *labels)
+static void rpn_write_code(const struct rpn_write *write, const struct function *function,
+                           const uint32_t *labels)
 {
     cy_bytes code = cy_bytes_of(function->code, function->code_bytes);
     struct instruction instruction;
@@ -236,7 +238,8 @@ static void rpn_write_code(const struct rpn_write *write, const struct function 
         CHECK(decoded);
         if (labels[offset]) builder_printf(write->out, "L%u:\n", labels[offset]);
         if (line < function->line_count && function->lines[line].offset == offset) {
-            builder_printf(write->out, "    @%u:%u\n", function->lines[line].line, function->lines[line].column);
+            builder_printf(write->out, "    @%u:%u\n", function->lines[line].line,
+                           function->lines[line].column);
             line++;
         }
         builder_text(write->out, "    ");

@@ -79,7 +79,8 @@ static void toau_diff_text_module(const struct program *program, uint32_t index,
         builder_text(out, " global ");
         rpn_write_string(program_string(program, program->globals[module->global_first + i].name), out);
     }
-    for (uint32_t i = 0; i < module->export_count; i++) toau_diff_text_export(program, &module->exports[i], out);
+    for (uint32_t i = 0; i < module->export_count; i++)
+        toau_diff_text_export(program, &module->exports[i], out);
 }
 
 static void toau_diff_text_record(const struct program *program, uint32_t index, struct builder *out)
@@ -117,7 +118,8 @@ static void toau_diff_table(struct toau_diff *diff, const char *section, uint32_
         if (!cy_bytes_equal(builder_view(&a), builder_view(&b)) && toau_diff_open(diff)) {
             if (i >= count_a) builder_text(&a, nothing);
             if (i >= count_b) builder_text(&b, nothing);
-            builder_printf(diff->out, toau_diff_word(diff, "section %s, entry %u\n", "구역 %s, %u번째\n"), section, i);
+            builder_printf(diff->out, toau_diff_word(diff, "section %s, entry %u\n", "구역 %s, %u번째\n"),
+                           section, i);
             toau_diff_side_texts(diff, &a, &b);
         }
         builder_fini(&a);
@@ -165,8 +167,8 @@ static void toau_diff_walk_next(struct toau_diff_walk *walk)
     walk->ended = !opcode_decode(code, walk->instruction.next_offset, &walk->instruction);
 }
 
-static bool toau_diff_same_constant(const struct program *a, const struct constant *one, const struct program *b,
-                                    const struct constant *other)
+static bool toau_diff_same_constant(const struct program *a, const struct constant *one,
+                                    const struct program *b, const struct constant *other)
 {
     if (one->kind != other->kind) return false;
     if (one->kind == CONSTANT_STR)
@@ -174,21 +176,23 @@ static bool toau_diff_same_constant(const struct program *a, const struct consta
     return memcmp(&one->as, &other->as, sizeof one->as.i) == 0;
 }
 
-static bool toau_diff_same_name(const struct program *a, uint32_t one, const struct program *b, uint32_t other)
+static bool toau_diff_same_name(const struct program *a, uint32_t one, const struct program *b,
+                                uint32_t other)
 {
     return cy_bytes_equal(program_string(a, one), program_string(b, other));
 }
 
 /* The same function: by module and name. Functions without a name are taken to be the same. */
-static bool toau_diff_same_function(const struct program *a, int64_t one, const struct program *b, int64_t other)
+static bool toau_diff_same_function(const struct program *a, int64_t one, const struct program *b,
+                                    int64_t other)
 {
     const struct function *function = &a->functions[one], *twin = &b->functions[other];
     return toau_diff_same_name(a, function->name, b, twin->name) &&
            toau_diff_same_name(a, a->modules[function->module].name, b, b->modules[twin->module].name);
 }
 
-static bool toau_diff_same_operand(const struct toau_diff_walk *a, const struct toau_diff_walk *b, uint8_t kind,
-                                   uint8_t at)
+static bool toau_diff_same_operand(const struct toau_diff_walk *a, const struct toau_diff_walk *b,
+                                   uint8_t kind, uint8_t at)
 {
     int64_t one = a->instruction.operands[at], other = b->instruction.operands[at];
     const struct program *left = a->program, *right = b->program;
@@ -196,9 +200,12 @@ static bool toau_diff_same_operand(const struct toau_diff_walk *a, const struct 
     case OPERAND_CONSTANT:
     case OPERAND_NAME:
         return toau_diff_same_constant(left, &left->constants[one], right, &right->constants[other]);
-    case OPERAND_GLOBAL: return toau_diff_same_name(left, left->globals[one].name, right, right->globals[other].name);
-    case OPERAND_RECORD: return toau_diff_same_name(left, left->records[one].name, right, right->records[other].name);
-    case OPERAND_NATIVE: return toau_diff_same_name(left, left->natives[one].name, right, right->natives[other].name);
+    case OPERAND_GLOBAL:
+        return toau_diff_same_name(left, left->globals[one].name, right, right->globals[other].name);
+    case OPERAND_RECORD:
+        return toau_diff_same_name(left, left->records[one].name, right, right->records[other].name);
+    case OPERAND_NATIVE:
+        return toau_diff_same_name(left, left->natives[one].name, right, right->natives[other].name);
     case OPERAND_FUNCTION: return toau_diff_same_function(left, one, right, other);
     case OPERAND_FORWARD:
     case OPERAND_BACKWARD: return a->steps[one] == b->steps[other];
@@ -230,7 +237,8 @@ static bool toau_diff_same_instruction(const struct toau_diff_walk *a, const str
 }
 
 /* "routes.han:12:5 (offset 31): "host" FIELD_GET" */
-static void toau_diff_text_step(const struct toau_diff *diff, const struct toau_diff_walk *walk, struct builder *out)
+static void toau_diff_text_step(const struct toau_diff *diff, const struct toau_diff_walk *walk,
+                                struct builder *out)
 {
     if (walk->ended) {
         builder_text(out, toau_diff_word(diff, "(the function has ended)", "(함수가 끝났습니다)"));
@@ -240,8 +248,8 @@ static void toau_diff_text_step(const struct toau_diff *diff, const struct toau_
     const struct program *program = walk->program;
     if (function_place(walk->function, walk->instruction.offset, &line, &column))
         builder_printf(out, "%.*s:%u:%u ",
-                       CY_BYTES_ARG(program_string(program, program->modules[walk->function->module].file)), line,
-                       column);
+                       CY_BYTES_ARG(program_string(program, program->modules[walk->function->module].file)),
+                       line, column);
     builder_printf(out, toau_diff_word(diff, "(offset %u): ", "(위치 %u): "), walk->instruction.offset);
     rpn_write_one(program, walk->labels, &walk->instruction, out);
 }
@@ -347,7 +355,8 @@ static void toau_diff_lines(struct toau_diff *diff, uint32_t index_a, uint32_t i
 /* -- pairs ----------------------------------------------------------------------------------------------- */
 
 /* module, name, and the how-manieth of that name it is: what a function is known by in the other program. */
-static bool toau_diff_key(const struct program *program, uint32_t index, struct map *seen, struct builder *key)
+static bool toau_diff_key(const struct program *program, uint32_t index, struct map *seen,
+                          struct builder *key)
 {
     const struct function *function = &program->functions[index];
     builder_clear(key);
@@ -368,15 +377,18 @@ static void toau_diff_pair(struct toau_diff *diff, uint32_t index_a, uint32_t in
     if (diff->places || same) toau_diff_lines(diff, index_a, index_b);
 }
 
-static void toau_diff_only(struct toau_diff *diff, const struct program *program, uint32_t index, cy_bytes name)
+static void toau_diff_only(struct toau_diff *diff, const struct program *program, uint32_t index,
+                           cy_bytes name)
 {
     if (!toau_diff_open(diff)) return;
     toau_diff_function_title(diff, program, index);
-    builder_printf(diff->out, toau_diff_word(diff, ": only in %.*s\n", ": %.*s에만 있음\n"), CY_BYTES_ARG(name));
+    builder_printf(diff->out, toau_diff_word(diff, ": only in %.*s\n", ": %.*s에만 있음\n"),
+                   CY_BYTES_ARG(name));
 }
 
 /* Functions of b by key; number is index + 1, 0 once paired. */
-static bool toau_diff_index(const struct program *program, struct map *keys, struct map *seen, struct builder *key)
+static bool toau_diff_index(const struct program *program, struct map *keys, struct map *seen,
+                            struct builder *key)
 {
     for (uint32_t i = 0; i < program->function_count; i++) {
         if (!toau_diff_key(program, i, seen, key)) return false;
@@ -463,7 +475,8 @@ static void toau_diff_put_strings(cy_bytes a, cy_bytes b, struct builder *out)
  * the file was read once already, so sections are where they should be. */
 void toau_diff_bytes(cy_bytes a, cy_bytes b, bool korean, struct builder *out)
 {
-    struct byte_reader left = {.input = a, .offset = TOAU_HEADER_BYTES}, right = {.input = b, .offset = TOAU_HEADER_BYTES};
+    struct byte_reader left = {.input = a, .offset = TOAU_HEADER_BYTES},
+                       right = {.input = b, .offset = TOAU_HEADER_BYTES};
     for (uint8_t id = 1; id < TOAU_SECTION_END && !left.failed && !right.failed; id++) {
         (void)byte_reader_u8(&left), (void)byte_reader_u8(&right);
         uint32_t bytes_a = byte_reader_u32(&left), bytes_b = byte_reader_u32(&right);
@@ -472,7 +485,9 @@ void toau_diff_bytes(cy_bytes a, cy_bytes b, bool korean, struct builder *out)
         if (cy_bytes_equal(content_a, content_b)) continue;
         size_t at = 0;
         while (at < content_a.count && at < content_b.count && content_a.data[at] == content_b.data[at]) at++;
-        builder_printf(out, korean ? "바이트: 구역 %s에서 처음 다름, 파일 위치 %zu" : "bytes: section %s first, at %zu of the file",
+        builder_printf(out,
+                       korean ? "바이트: 구역 %s에서 처음 다름, 파일 위치 %zu"
+                              : "bytes: section %s first, at %zu of the file",
                        toau_diff_sections[id], start + at);
         if (id == TOAU_SECTION_STRINGS) toau_diff_put_strings(content_a, content_b, out);
         builder_u8(out, '\n');

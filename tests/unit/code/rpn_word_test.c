@@ -17,8 +17,8 @@ START_TEST(test_every_opcode_has_a_korean_word)
         const struct opcode_row *row = opcode_row((uint8_t)number);
         if (!row->name || opcode_narrow(row)) continue;
         const char *korean = rpn_opcode_text(row, true);
-        ck_assert_msg(strcmp(korean, row->name) != 0, "vm/code/rpn_word.def: RPN_OPCODE(%s, \"...\") is missing",
-                      row->name);
+        ck_assert_msg(strcmp(korean, row->name) != 0,
+                      "vm/code/rpn_word.def: RPN_OPCODE(%s, \"...\") is missing", row->name);
         ck_assert_ptr_eq(rpn_dictionary_opcode(&dictionary, cy_bytes_from_text(korean)), row);
         ck_assert_ptr_eq(rpn_dictionary_opcode(&dictionary, cy_bytes_from_text(row->name)), row);
     }
@@ -31,7 +31,8 @@ START_TEST(test_wide_twins)
     ck_assert_str_eq(rpn_opcode_text(opcode_row(OP_LOCAL_GET_WIDE), false), "LOCAL_GET");
     ck_assert_str_eq(rpn_opcode_text(opcode_row(OP_LOCAL_GET_WIDE), true),
                      rpn_opcode_text(opcode_row(OP_LOCAL_GET), true));
-    ck_assert_ptr_eq(rpn_dictionary_opcode(&dictionary, CY_BYTES("LOCAL_GET_WIDE")), opcode_row(OP_LOCAL_GET_WIDE));
+    ck_assert_ptr_eq(rpn_dictionary_opcode(&dictionary, CY_BYTES("LOCAL_GET_WIDE")),
+                     opcode_row(OP_LOCAL_GET_WIDE));
 }
 END_TEST
 
@@ -47,8 +48,9 @@ START_TEST(test_no_opcode_is_spelled_as_something_else)
     }
     for (unsigned word = 1; word < RPN_WORD_COUNT; word++)
         for (int korean = 0; korean < 2; korean++)
-            ck_assert_uint_eq(
-                rpn_dictionary_word(&dictionary, cy_bytes_from_text(rpn_word_text((enum rpn_word)word, korean))), word);
+            ck_assert_uint_eq(rpn_dictionary_word(&dictionary, cy_bytes_from_text(rpn_word_text(
+                                                                   (enum rpn_word)word, korean))),
+                              word);
 }
 END_TEST
 
