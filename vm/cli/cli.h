@@ -73,6 +73,10 @@ bool cli_is_source(const char *path);
 bool cli_is_text(const char *path);
 /* Appends the .toau of a source (.han, .한선) or RPN text (.rpn) to `toau`. Returns an exit code; messages are out. */
 int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau);
+/* The same with the test blocks of the source in it. */
+int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau);
+/* The same of RPN text, whatever it is called; "-" is standard input. */
+int cli_assemble_to(struct cli_options *options, const char *path, struct builder *toau);
 /* Appends the bytes of a .toau, unchecked. */
 int cli_read_toau(struct cli_options *options, const char *path, struct builder *toau);
 /* Reads, checks and verifies a .toau, compiled first when the file is text; `toau` holds its bytes. */
