@@ -149,7 +149,7 @@ help:
 	@echo "make unit LAYERS='base code'   unit tests of some layers only"
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
-	@echo "make fuzz       damaged .toau files for TIME=300 seconds, from a new seed"
+	@echo "make fuzz       damaged .toau files, then RPN texts, for TIME=300 seconds each, from a new seed"
 	@echo "make format     clang-format over all C files"
 	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
 	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR when set"
@@ -291,13 +291,15 @@ sanitize: check-deps-test
 valgrind: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
 	@$(TEST_RUN) --build $(BUILD)/debug --valgrind
-# Mutants of .toau files for TIME seconds, from a new seed.
+# Mutants of .toau files, then of RPN texts, for TIME seconds each, from a new seed.
 TIME ?= 300
 fuzz: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 all
 	+@$(MAKE) --no-print-directory SANITIZE=1 harnesses
 	@mkdir -p $(BUILD)/fuzz && cd $(BUILD)/fuzz && FUZZ_MS=$(TIME)000 BUILD=$(abspath $(BUILD))/debug \
 	    CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize $(CURDIR)/tests/fuzz/toau_mutate_slow_test.py
+	@cd $(BUILD)/fuzz && FUZZ_MS=$(TIME)000 BUILD=$(abspath $(BUILD))/debug \
+	    CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize $(CURDIR)/tests/fuzz/rpn_mutate_slow_test.py
 
 run: all
 	@bench/demo.sh $(OUT)
