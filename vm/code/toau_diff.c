@@ -257,9 +257,9 @@ static void toau_diff_text_step(const struct toau_diff *diff, const struct toau_
 static void toau_diff_function_title(struct toau_diff *diff, const struct program *program, uint32_t index)
 {
     const struct function *function = &program->functions[index];
-    builder_printf(diff->out, toau_diff_word(diff, "function ", "함수 "));
+    builder_text(diff->out, toau_diff_word(diff, "function ", "함수 "));
     rpn_write_string(program_string(program, function->name), diff->out);
-    builder_printf(diff->out, toau_diff_word(diff, " of module ", ", 모듈 "));
+    builder_text(diff->out, toau_diff_word(diff, " of module ", ", 모듈 "));
     rpn_write_string(program_string(program, program->modules[function->module].name), diff->out);
 }
 
