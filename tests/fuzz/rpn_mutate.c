@@ -6,9 +6,9 @@
  * Out:  counts, and "N passed, N failed"; exit code 1 when a text was judged wrongly. The same seed and files give the
  *       same texts.
  *
- * What is asserted of each text: one that is refused has messages and the line that counts; one that is accepted is
- * a program whose .toau loads, and whose own text gives the same bytes in both spellings. Sanitizers say the rest.
+ * What is asserted of each text is in rpn_judge.h.
  */
+#include "tests/fuzz/rpn_judge.h"
 #include "tests/unit/code/program_spoil.h"
 #include "vm/base/builder.h"
 #include "vm/base/check.h"
@@ -41,16 +41,6 @@ static uint64_t rpn_mutate_now_ms(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static cy_err rpn_mutate_read(cy_bytes text, bool korean, struct program **program_out,
-                              struct builder *messages, uint32_t *unknown_out)
-{
-    struct rpn_options options = {.file = CY_BYTES("mutant.rpn"),
-                                  .module_name = CY_BYTES("mutant"),
-                                  .module_file = CY_BYTES("mutant.rpn"),
-                                  .korean = korean};
-    return rpn_read(&options, text, program_out, messages, unknown_out);
 }
 
 /* -- damage ---------------------------------------------------------------------------------------------- */
@@ -144,65 +134,14 @@ static void rpn_mutate_complain(struct rpn_mutate *mutate, cy_bytes text, const 
     mutate->failed++;
 }
 
-static bool rpn_mutate_same_bytes(const struct program *program, bool korean, cy_bytes wanted)
-{
-    struct builder text, toau, messages;
-    struct program *again = NULL;
-    uint32_t unknown = 0;
-    builder_init(&text), builder_init(&toau), builder_init(&messages);
-    cy_err err = korean ? rpn_write_korean(program, PROGRAM_NO_INDEX, &text)
-                        : rpn_write(program, PROGRAM_NO_INDEX, &text);
-    if (!cy_failed(err)) err = rpn_mutate_read(builder_view(&text), korean, &again, &messages, &unknown);
-    if (!cy_failed(err)) err = toau_write(again, &toau);
-    bool same = !cy_failed(err) && cy_bytes_equal(builder_view(&toau), wanted);
-    if (!same) fwrite(messages.data, 1, messages.count, stderr);
-    program_free(&again);
-    builder_fini(&messages), builder_fini(&toau), builder_fini(&text);
-    return same;
-}
-
-static void rpn_mutate_judge_accepted(struct rpn_mutate *mutate, cy_bytes text, const struct program *program)
-{
-    struct builder toau;
-    struct program *loaded = NULL;
-    struct code_failure failure;
-    builder_init(&toau);
-    if (cy_failed(toau_write(program, &toau)))
-        rpn_mutate_complain(mutate, text, "accepted, but not written");
-    else if (cy_failed(toau_load(builder_view(&toau), &loaded, &failure)))
-        rpn_mutate_complain(mutate, text, "accepted, but its file is refused");
-    else if (!rpn_mutate_same_bytes(loaded, false, builder_view(&toau)) ||
-             !rpn_mutate_same_bytes(loaded, true, builder_view(&toau)))
-        rpn_mutate_complain(mutate, text, "accepted, but its text gives other bytes");
-    program_free(&loaded);
-    builder_fini(&toau);
-}
-
 static void rpn_mutate_judge(struct rpn_mutate *mutate, cy_bytes text)
 {
-    struct builder messages;
-    struct program *program = NULL;
-    uint32_t unknown = 0;
-    char closing[64];
-    builder_init(&messages);
+    struct rpn_judgement judgement;
     mutate->tried++;
-    cy_err err = rpn_mutate_read(text, mutate->tried & 1, &program, &messages, &unknown);
-    int count =
-        snprintf(closing, sizeof closing, "미인식 단어: %u건 (unknown words: %u)\n", unknown, unknown);
-    cy_bytes end =
-        cy_bytes_skip(builder_view(&messages), messages.count - cy_min_size(messages.count, (size_t)count));
-    if (!cy_bytes_equal(end, cy_bytes_of(closing, (size_t)count)))
-        rpn_mutate_complain(mutate, text, "the count of unknown words does not close the log");
-    if (cy_failed(err) && (!cy_is(err, CY_ERR_BAD_FORMAT) || messages.count == (size_t)count))
-        rpn_mutate_complain(mutate, text, "refused without a reason");
-    if (!cy_failed(err) && unknown) rpn_mutate_complain(mutate, text, "accepted with unknown words");
-    mutate->unknown += unknown;
-    if (!cy_failed(err)) {
-        mutate->accepted++;
-        rpn_mutate_judge_accepted(mutate, text, program);
-    }
-    program_free(&program);
-    builder_fini(&messages);
+    rpn_judge(text, mutate->tried & 1, &judgement);
+    if (judgement.wrong) rpn_mutate_complain(mutate, text, judgement.wrong);
+    mutate->unknown += judgement.unknown_count;
+    mutate->accepted += judgement.accepted;
 }
 
 /* -- texts ----------------------------------------------------------------------------------------------- */
@@ -243,7 +182,7 @@ static bool rpn_mutate_take(struct rpn_mutate *mutate, const char *path)
                             : rpn_write(program, PROGRAM_NO_INDEX, &text);
         CHECK(!cy_failed(err));
         rpn_mutate_add(mutate, builder_view(&text));
-        if (!rpn_mutate_same_bytes(program, korean, builder_view(&file)))
+        if (!rpn_judge_same_bytes(program, korean, builder_view(&file)))
             rpn_mutate_complain(mutate, builder_view(&text), "the text of a file gives other bytes");
     }
     program_free(&program);
