@@ -154,6 +154,7 @@ help:
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
 	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files and RPN texts"
+	@echo "make bench-micro  small programs beside Lua, LuaJIT, Node and Python; BENCH='--only pure' passes options"
 	@echo "make format     clang-format over all C files"
 	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
 	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR when set"
@@ -326,10 +327,26 @@ fuzz: check-deps-test
 run: all
 	@bench/demo.sh $(OUT)
 
+# -- measuring -----------------------------------------------------------------------------------------------------
+
+# Small programs in five languages; BENCH='--rounds 9 --only pure' passes options (bench/README.md).
+BENCH ?=
+BENCH_TOOLS := $(OUT)/bench/start_up $(OUT)/bench/empty_c $(OUT)/bench/empty_c_libraries
+$(OUT)/bench/start_up: bench/micro/start_up.c
+$(OUT)/bench/empty_c $(OUT)/bench/empty_c_libraries: bench/micro/empty.c
+$(OUT)/bench/empty_c_libraries: private BENCH_LIBS = -Wl,--no-as-needed $(LIBS_ALL)
+$(BENCH_TOOLS): | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $@)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -D_GNU_SOURCE= $< $(BENCH_LIBS) -o $@
+.PHONY: bench-micro
+bench-micro: all $(OUT)/crownyc-core $(BENCH_TOOLS)
+	@bench/micro/run --crownyc $(OUT)/crownyc --tools $(OUT)/bench $(BENCH)
+
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 
 FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
-    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch])
+    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] bench/micro/*.c)
 format:
 	clang-format -i $(FORMATTED)
 format-check:

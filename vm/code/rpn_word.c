@@ -91,30 +91,14 @@ static cy_err rpn_word_enter_number(struct map *map, const char *key, uint64_t n
     return CY_OK;
 }
 
-static cy_err rpn_word_enter_native(struct map *map, cy_bytes key, const struct native_row *row)
-{
-    bool is_new;
-    struct map_entry *entry = map_insert(map, key, &is_new);
-    if (!entry) return CY_ERR(NO_MEMORY);
-    if (is_new) entry->value.pointer = (void *)(uintptr_t)row;
-    return CY_OK;
-}
-
+/* Only the English names: most texts have few natives, so the Korean ones are not worth a map for each text. */
 static cy_err rpn_word_enter_natives(struct map *map)
 {
     const struct native_row *row;
-    for (size_t i = 0; (row = native_row_at(i)); i++)
-        CY_TRY(rpn_word_enter_native(map, cy_bytes_from_text(row->english), row));
     for (size_t i = 0; (row = native_row_at(i)); i++) {
-        struct builder korean;
-        builder_init(&korean);
-        rpn_word_put_korean(row, &korean);
-        cy_err err = builder_error(&korean);
-        if (!cy_failed(err) &&
-            native_row_find_member(rpn_word_module(row), cy_bytes_from_text(row->korean)) == row)
-            err = rpn_word_enter_native(map, builder_view(&korean), row);
-        builder_fini(&korean);
-        CY_TRY(err);
+        struct map_entry *entry = map_insert(map, cy_bytes_from_text(row->english), NULL);
+        if (!entry) return CY_ERR(NO_MEMORY);
+        entry->value.pointer = (void *)(uintptr_t)row;
     }
     return CY_OK;
 }
@@ -160,7 +144,11 @@ const struct opcode_row *rpn_dictionary_opcode(const struct rpn_dictionary *dict
 const struct native_row *rpn_dictionary_native(const struct rpn_dictionary *dictionary, cy_bytes word)
 {
     const struct map_entry *entry = map_find(&dictionary->natives, word);
-    return entry ? entry->value.pointer : NULL;
+    if (entry) return entry->value.pointer;
+    if (word.count == 0 || word.data[word.count - 1] < 0x80) return NULL; /* Korean words end in Hangul */
+    size_t dot = cy_bytes_find(word, '.');
+    cy_bytes module = cy_bytes_slice(word, 0, dot < word.count ? dot : 0);
+    return native_row_find_member(module, dot < word.count ? cy_bytes_skip(word, dot + 1) : word);
 }
 
 void rpn_dictionary_offer(const struct map *map, struct nearest *nearest)

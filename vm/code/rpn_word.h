@@ -32,7 +32,7 @@ void rpn_native_text(const struct native_row *row, bool korean, struct builder *
 struct rpn_dictionary {
     struct map opcodes; /* number: the opcode's, of two twins the narrow one's when spelled that way */
     struct map words;   /* number: enum rpn_word */
-    struct map natives; /* pointer: struct native_row */
+    struct map natives; /* by English name; pointer: struct native_row */
 };
 CY_NODISCARD cy_err rpn_dictionary_init(struct rpn_dictionary *dictionary); /* fini also after failure */
 void rpn_dictionary_fini(struct rpn_dictionary *dictionary);
