@@ -300,7 +300,10 @@ static void module_graph_name_import(struct compilation *compilation, struct uni
     path.count -= module_graph_ending(path);
     node->as.import.name = (struct word){module_graph_last_segment(path), node->as.import.path.span};
     bool found = node->as.import.unit || node->as.import.native_module.count;
-    if (found && !module_graph_is_name(compilation, node->as.import.name.text))
+    /* `test` is a keyword, and still the name of a module: before a dot it can be nothing else. */
+    bool is_name = module_graph_is_name(compilation, node->as.import.name.text) ||
+                   cy_bytes_equal(node->as.import.name.text, CY_BYTES("test"));
+    if (found && !is_name)
         (void)diag_report_1(&compilation->diags, &unit->source, node->as.import.path.span, DIAG_IMPORT_NAME,
                             node->as.import.name.text);
 }
@@ -330,7 +333,7 @@ struct module_graph_visit {
 };
 
 /* The next unit that the one on top needs before it, NULL at the end. `*import_out`: the node that says so, NULL for
- * a kind word. Those make no circles: std modules use each other's functions, not each other's initialisers. */
+ * a kind word. Std modules make no circles: they use each other's functions, not each other's initialisers. */
 static struct unit *module_graph_next(const struct compilation *compilation, struct module_graph_visit *visit,
                                       const struct node **import_out)
 {
@@ -343,6 +346,7 @@ static struct unit *module_graph_next(const struct compilation *compilation, str
     while (visit->next < visit->unit->declarations.count) {
         const struct node *node = visit->unit->declarations.items[visit->next++];
         if (node->kind != NODE_IMPORT || !node->as.import.unit) continue;
+        if (node->as.import.unit->is_std && node->as.import.unit->visit == UNIT_OPEN) continue;
         *import_out = node;
         return node->as.import.unit;
     }
