@@ -69,6 +69,8 @@ TESTED = {
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
     "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
     "YAML_NODES": (YAML, "test_nodes_are_bounded"),
+    "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
+    "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
 }
 
 # A size of a step or of a cache: nothing is refused, so there is no "past" that could be told from "at". What is named
