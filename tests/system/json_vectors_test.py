@@ -38,7 +38,8 @@ def main():
         return
     files = sorted(folder.glob("*.json"))
     pathlib.Path("vectors.han").write_text(PROGRAM)
-    run = subprocess.run([os.environ["CROWNYC"], "run", "vectors.han", *map(str, files)], capture_output=True, text=True)
+    run = subprocess.run([os.environ["CROWNYC"], "run", "vectors.han", *map(str, files)], capture_output=True,
+                         text=True)
     answers = run.stdout.splitlines()
     if run.returncode != 0 or len(answers) != len(files) or len(files) < 100:
         print(run.stderr, f"{len(answers)} answers for {len(files)} files")

@@ -8,8 +8,8 @@
  *      VALUE ──value──► AFTER ──','──► VALUE or KEY          KEY ── "…" ':' ──► VALUE
  *      '[' ──► FIRST_ITEM (value or ']')                     '{' ──► FIRST_KEY (key or '}')
  *
- * Spec: RFC 8259. Where it leaves a choice we take the strict one: integers are exact or refused, numbers that overflow a
- *       double are refused, strings are UTF-8, no byte order mark.
+ * Spec: RFC 8259. Where it leaves a choice we take the strict one: integers are exact or refused, numbers that overflow
+ *       a double are refused, strings are UTF-8, no byte order mark.
  */
 #include "vm/base/json.h"
 

@@ -3,8 +3,8 @@
  * vm/base/json.h: JSON as RFC 8259 has it, read as a sequence of events, and the pieces of writing it.
  *
  * In:   bytes of one document. Out: one event per call, borrowed views; nothing is allocated, nothing recurses.
- * Invariant: what json_next accepted whole is a valid document: UTF-8 without a byte order mark, no raw control bytes, no
- *       lone surrogate, no trailing comma, at most LIMIT_JSON_DEPTH levels. A reader that failed stays failed.
+ * Invariant: what json_next accepted whole is a valid document: UTF-8 without a byte order mark, no raw control bytes,
+ *       no lone surrogate, no trailing comma, at most LIMIT_JSON_DEPTH levels. A reader that failed stays failed.
  * Not here: values (vm/native/json_value.c), duplicate keys (whoever builds).
  */
 #ifndef CY_BASE_JSON_H

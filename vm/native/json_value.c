@@ -3,8 +3,8 @@
  * vm/native/json_value.c: events of the JSON reader become values.
  *
  * In, Out, Invariant: json_value.h.
- * Method: a frame per open list or map, and values go straight into it. Keys repeat, so the last few are kept by a hash of
- *       their beginning: a list of a million maps then holds each key once, hashed once.
+ * Method: a frame per open list or map, and values go straight into it. Keys repeat, so the last few are kept by a hash
+ *       of their beginning: a list of a million maps then holds each key once, hashed once.
  * Not here: syntax (vm/base/json.c), writing (json_write.c).
  */
 #include "vm/native/json_value.h"

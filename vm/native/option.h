@@ -19,12 +19,13 @@ struct option_row {
     const char *const *words;
 };
 
-/* Reads the map that is argument `index` (absent: nothing given). values[i] belongs to rows[i] and is borrowed; nil where
- * it was not given. A false result has failed the call. */
+/* Reads the map that is argument `index` (absent: nothing given). values[i] belongs to rows[i] and is borrowed; nil
+ * where it was not given. A false result has failed the call. */
 CY_NODISCARD bool option_read(struct native_call *call, uint32_t index, const char *native,
                               const struct option_row *rows, size_t row_count, cy_value *values);
 
-/* The same for one word given as an argument of its own: its index among `words`, `*index_out` unchanged when absent. */
+/* The same for one word given as an argument of its own: its index among `words`, `*index_out` unchanged when
+ * absent. */
 CY_NODISCARD bool option_word(struct native_call *call, uint32_t index, const char *native, const char *what,
                               const char *const *words, uint32_t *index_out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/base/json_test.c: proves that the reader gives the events of a document and no others, that it says what it
- * expected and where, that numbers are exact, and that no prefix of a document is read past its end.
+ * tests/unit/base/json_test.c: proves that the reader gives the events of a document and no others, that it says what
+ * it expected and where, that numbers are exact, and that no prefix of a document is read past its end.
  */
 #include "vm/base/json.h"
 

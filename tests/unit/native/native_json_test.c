@@ -49,7 +49,7 @@ START_TEST(test_whatever_allocation_fails_nothing_is_left)
     cy_err err = CY_ERR(NO_MEMORY);
     for (; cy_failed(err); n++) {
         mem_fail_after(n);
-        err = json_test_round(CY_BYTES(text), wanted);
+        err = json_test_round(cy_bytes_from_text(text), wanted);
         mem_fail_never();
         ck_assert(!cy_failed(err) || cy_is(err, CY_ERR_NO_MEMORY));
         ck_assert_uint_eq(json_test_objects(), before);
