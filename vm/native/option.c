@@ -54,9 +54,13 @@ static bool option_take(struct native_call *call, const char *native, const stru
                         cy_value value, cy_value *value_out)
 {
     *value_out = value;
+    bool may_be_nil = row->kind == OPTION_STR_OR_NIL || row->kind == OPTION_INT_OR_NIL;
+    if (may_be_nil && value_is_nil(value)) return true;
     switch (row->kind) {
     case OPTION_BOOL: return value.tag == TAG_BOOL || option_wrong(call, native, row->name, "bool", value);
-    case OPTION_STR: return value.tag == TAG_STR || option_wrong(call, native, row->name, "str", value);
+    case OPTION_STR:
+    case OPTION_STR_OR_NIL:
+        return value.tag == TAG_STR || option_wrong(call, native, row->name, "str", value);
     case OPTION_LIST: return value.tag == TAG_LIST || option_wrong(call, native, row->name, "list", value);
     case OPTION_STR_OR_LIST:
         return value.tag == TAG_STR || value.tag == TAG_LIST ||
@@ -68,6 +72,7 @@ static bool option_take(struct native_call *call, const char *native, const stru
         return true;
     }
     case OPTION_INT:
+    case OPTION_INT_OR_NIL:
         if (value.tag != TAG_INT) return option_wrong(call, native, row->name, "int", value);
         if (value.as.i >= row->min && value.as.i <= row->max) return true;
         native_fail(call, CY_ERR(VALUE), "%s: %s must be %lld..%lld, not %lld", native, row->name,

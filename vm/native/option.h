@@ -9,7 +9,16 @@
 #include "vm/run/native_call.h"
 #include "vm/run/object.h"
 
-enum option_kind { OPTION_BOOL, OPTION_INT, OPTION_STR, OPTION_STR_OR_LIST, OPTION_LIST, OPTION_WORD };
+enum option_kind {
+    OPTION_BOOL,
+    OPTION_INT,
+    OPTION_INT_OR_NIL,
+    OPTION_STR,
+    OPTION_STR_OR_NIL,
+    OPTION_STR_OR_LIST,
+    OPTION_LIST,
+    OPTION_WORD
+};
 
 struct option_row {
     const char *name;
