@@ -46,7 +46,9 @@ SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
 BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml|regex|native_regex)|<(yaml|openssl|pcre2|ffi)
 SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
     $(shell grep -LE 'include .?($(BEYOND_CORE))' $(call layer_sources,native) /dev/null | grep '\.c$$'))
-SOURCES_ALL := $(foreach layer,$(LAYERS_ALL),$(call layer_sources,$(layer))) $(wildcard vm/main.c)
+# The command line sees every layer and no layer sees it; tests run it as a program.
+SOURCES_COMMAND := $(sort $(wildcard vm/cli/*.c)) $(wildcard vm/main.c)
+SOURCES_ALL := $(foreach layer,$(LAYERS_ALL),$(call layer_sources,$(layer))) $(SOURCES_COMMAND)
 STDLIB := $(sort $(wildcard stdlib/*.han))
 TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)) \
     $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
@@ -82,7 +84,7 @@ ffi_package := libffi-dev
 ffi_user := vm/native
 
 libraries_in = $(strip $(foreach library,$(LIBRARIES),$(if $(shell grep -lF '<$($(library)_header)' $1 /dev/null 2>/dev/null),$(library))))
-LIBRARIES_USED := $(call libraries_in,$(SOURCES) $(wildcard vm/main.c))
+LIBRARIES_USED := $(call libraries_in,$(SOURCES) $(SOURCES_COMMAND))
 MODULES_USED := $(foreach library,$(LIBRARIES_USED),$($(library)_module))
 pkg_cflags = $(if $1,$(shell $(PKG_CONFIG) --cflags $1 2>/dev/null))
 pkg_libs = $(if $1,$(shell $(PKG_CONFIG) --libs $1 2>/dev/null))
@@ -153,7 +155,7 @@ help:
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
 	@echo "make fuzz       damaged .toau files for TIME=300 seconds, from a new seed"
 	@echo "make format     clang-format over all C files"
-	@echo "make docs       write docs/OPCODES.md from the tables"
+	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
 	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR when set"
 	@echo "make clean      remove $(BUILD)"
 	@echo "variables: BUILD CC WERROR=1 DEBUG=1 SANITIZE=1 CFLAGS LDFLAGS JOBS V=1"
@@ -211,7 +213,7 @@ $(OUT)/objects/all.o: $(OUT)/all.c $(OUT)/stdlib_embedded.c $(OUT)/objects/flags
 	$(Q)$(COMPILE) -I$(OUT) -c $< -o $@
 
 ifdef SEPARATE
-$(OUT)/crownyc: $(OBJECTS) $(OUT)/objects/vm/main.o
+$(OUT)/crownyc: $(OBJECTS) $(call OBJECTS_OF,$(SOURCES_COMMAND))
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS_ALL) -rdynamic -o $@
 else
@@ -316,11 +318,17 @@ $(OUT)/tools/gen_opcodes: docs/gen_opcodes.c $(wildcard vm/code/*.def vm/code/*.
 	@mkdir -p $(dir $@)
 	$(call say,CC $<)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
-docs: $(OUT)/tools/gen_opcodes
+$(OUT)/tools/gen_stdlib: docs/gen_stdlib.c $(wildcard vm/code/*.def) | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
+docs: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
 	$(OUT)/tools/gen_opcodes > docs/OPCODES.md
+	$(OUT)/tools/gen_stdlib $(STDLIB) > docs/STDLIB.md
 .PHONY: docs-check
-docs-check: $(OUT)/tools/gen_opcodes
+docs-check: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
 	@$(OUT)/tools/gen_opcodes | cmp - docs/OPCODES.md || { echo 'docs/OPCODES.md is old: make docs'; exit 1; }
+	@$(OUT)/tools/gen_stdlib $(STDLIB) | cmp - docs/STDLIB.md || { echo 'docs/STDLIB.md is old: make docs'; exit 1; }
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/crownyc $(DESTDIR)$(PREFIX)/share/doc/crownyc

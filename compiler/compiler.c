@@ -2,7 +2,7 @@
  *
  * compiler/compiler.c: the passes in a row.
  *
- *      load and parse ─► resolve, check, fold ─► emit ─► canonicalise ─► verify
+ *      load and parse ─► resolve, check, fold ─► prune ─► emit ─► canonicalise ─► verify
  *
  * Invariant: resolving also looks at what could be read of files with syntax errors, so that grammar and names are
  *            reported in one go. Code is written only when nothing was reported.
@@ -15,7 +15,7 @@
 #include "vm/base/mem.h"
 #include "vm/code/verify.h"
 
-static void compiler_init(struct compilation *compilation, const struct compile_options *options)
+void compilation_init(struct compilation *compilation, const struct compile_options *options)
 {
     *compilation = (struct compilation){.options = options};
     arena_init(&compilation->arena, 0);
@@ -26,7 +26,7 @@ static void compiler_init(struct compilation *compilation, const struct compile_
     map_init(&compilation->unit_names, (hash_seed){0, 0});
 }
 
-static void compiler_fini(struct compilation *compilation)
+void compilation_fini(struct compilation *compilation)
 {
     for (uint32_t i = 0; i < compilation->units.count; i++) map_fini(&compilation->units.items[i]->names);
     map_fini(&compilation->keywords);
@@ -59,6 +59,7 @@ static cy_err compiler_run(struct compilation *compilation, struct program **pro
     compilation->read_whole = compilation->diags.count == 0;
     resolve_units(compilation);
     if (compilation->diags.count) return CY_ERR(BAD_FORMAT);
+    prune_units(compilation);
     CY_TRY(emit_units(compilation, program_out));
     cy_err err = compilation->diags.count ? CY_ERR(BAD_FORMAT) : CY_OK; /* limits are seen by the emitter */
     if (!cy_failed(err)) err = compiler_prove(*program_out, compilation->options->korean, messages);
@@ -72,11 +73,11 @@ cy_err compile_program(const struct compile_options *options, struct program **p
     CHECK(options->path && options->read_source);
     struct compilation compilation;
     *program_out = NULL;
-    compiler_init(&compilation, options);
+    compilation_init(&compilation, options);
     cy_err err = compiler_run(&compilation, program_out, messages);
     *error_count_out = diag_render(&compilation.diags, messages);
     if (cy_failed(err) && *error_count_out == 0) *error_count_out = 1;
-    compiler_fini(&compilation);
+    compilation_fini(&compilation);
     CHECK(cy_failed(err) == (*program_out == NULL));
     return err;
 }

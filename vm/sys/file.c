@@ -76,6 +76,14 @@ cy_err file_read_descriptor(int descriptor, size_t bytes_max, struct builder *ou
     return err;
 }
 
+cy_err file_read_stream(int descriptor, size_t bytes_max, struct builder *out)
+{
+    size_t count_before = out->count;
+    cy_err err = file_read_rest(descriptor, -1, bytes_max, out);
+    if (cy_failed(err)) out->count = count_before;
+    return err;
+}
+
 cy_err file_write_all(int descriptor, cy_bytes bytes)
 {
     while (bytes.count > 0) {

@@ -16,6 +16,8 @@ CY_NODISCARD cy_err file_write(const char *path, cy_bytes bytes);
 CY_NODISCARD cy_err file_sealed(const char *label, cy_bytes bytes, int *descriptor_out);
 /* Appends everything from the start of a descriptor (does not move its offset). */
 CY_NODISCARD cy_err file_read_descriptor(int descriptor, size_t bytes_max, struct builder *out);
+/* Appends what a descriptor still gives, to its end: for pipes and stdin. Errors as file_read. May wait. */
+CY_NODISCARD cy_err file_read_stream(int descriptor, size_t bytes_max, struct builder *out);
 CY_NODISCARD cy_err file_write_all(int descriptor, cy_bytes bytes); /* loops over short writes and EINTR */
 
 #endif

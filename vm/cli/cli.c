@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/cli/cli.c: the table of commands, options that all of them take, help and usage errors.
+ *
+ * In:   argv. Out: filled options; words that are no options.
+ * Invariant: an option that is not known is a usage error, never a file name.
+ */
+#include "vm/cli/cli.h"
+
+#include "vm/base/text.h"
+#include "vm/code/native_table.h"
+#include "vm/code/toau.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct cli_command cli_commands[] = {
+#define COMMAND(function, name, arguments, english, korean) {name, arguments, english, korean, function},
+#include "vm/cli/command.def"
+#undef COMMAND
+};
+const size_t cli_command_count = CY_COUNT_OF(cli_commands);
+
+int cli_usage(const struct cli_options *options, const char *problem, const char *what)
+{
+    fprintf(stderr, "%s: %s%s%s\n", options->name, problem, what ? ": " : "", what ? what : "");
+    fprintf(stderr, options->korean ? "도움말: %s --help\n" : "for help: %s --help\n", options->name);
+    return EXIT_CODE_USAGE;
+}
+
+void cli_say_error(const struct cli_options *options, const char *path, cy_err err)
+{
+    char why[160];
+    fprintf(stderr, "%s: %s: %s\n", options->name, path,
+            cy_err_describe(err, options->korean, why, sizeof why));
+}
+
+int cli_help(const struct cli_options *options)
+{
+    printf(options->korean ? "사용법: %s 명령 [옵션] ...\n\n" : "usage: %s COMMAND [OPTIONS] ...\n\n",
+           options->name);
+    for (size_t i = 0; i < cli_command_count; i++) {
+        const struct cli_command *command = &cli_commands[i];
+        printf("  %-12s %-36s %s\n", command->name, command->arguments,
+               options->korean ? command->korean : command->english);
+    }
+    printf("\n  --lang ko|en              language of messages (default: from LC_ALL, LC_MESSAGES or LANG)\n"
+           "  --deny net,read,env       take something away\n"
+           "\nhanseonc_high SOURCE > FILE.toau compiles as a filter: messages on stderr, nothing on stdout "
+           "on failure.\n"
+           "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
+           "listen, 70 internal\n");
+    return EXIT_CODE_OK;
+}
+
+/* -- options --------------------------------------------------------------------------------------------- */
+static const char *cli_language(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+    for (size_t i = 0; i < CY_COUNT_OF(variables); i++) {
+        const char *text = getenv(variables[i]);
+        if (text && *text) return text;
+    }
+    return "";
+}
+
+void cli_options_init(struct cli_options *options, int argc, char **argv)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *jit = getenv("CROWNY_JIT");
+    *options = (struct cli_options){
+        .name = slash      ? slash + 1
+                : argc > 0 ? argv[0]
+                           : "crownyc",
+        .korean = strncmp(cli_language(), "ko", 2) == 0,
+        .jit_asked = jit && strcmp(jit, "1") == 0,
+        .capabilities = capability_granted_mask(),
+    };
+}
+
+static bool cli_capability_words(struct cli_options *options, const char *words, bool allow)
+{
+    cy_bytes rest = cy_bytes_from_text(words);
+    while (rest.count > 0) {
+        size_t end = cy_bytes_find(rest, ',');
+        cy_bytes word = cy_bytes_slice(rest, 0, end);
+        cy_bytes name = cy_bytes_slice(word, 0, cy_bytes_find(word, '='));
+        enum capability capability;
+        if (!capability_find(name, &capability) || capability == CAPABILITY_NONE) {
+            fprintf(stderr, "%s: \"%.*s\" is no capability; there are net, read, env, write, run and ffi\n",
+                    options->name, CY_BYTES_ARG(word));
+            return false;
+        }
+        if (allow && !(capability_granted_mask() & (uint32_t)capability)) {
+            fprintf(stderr, "%s: --allow %.*s: no native needs this yet\n", options->name,
+                    CY_BYTES_ARG(word));
+            return false;
+        }
+        if (allow) options->capabilities |= (uint32_t)capability;
+        if (!allow) options->capabilities &= ~(uint32_t)capability;
+        rest = cy_bytes_skip(rest, end + 1);
+    }
+    return true;
+}
+
+int cli_option(struct cli_options *options, int argc, char **argv)
+{
+    static const char *const with_value[] = {"--lang", "--allow", "--deny", "-o", "--output"};
+    if (strcmp(argv[0], "--jit") == 0) {
+        options->jit_asked = true;
+        return 1;
+    }
+    for (size_t i = 0; i < CY_COUNT_OF(with_value); i++) {
+        if (strcmp(argv[0], with_value[i]) != 0) continue;
+        if (argc < 2) {
+            cli_usage(options, options->korean ? "이 옵션에는 값이 필요합니다" : "this option needs a value",
+                      argv[0]);
+            return -1;
+        }
+        if (i == 0 && strcmp(argv[1], "ko") != 0 && strcmp(argv[1], "en") != 0) {
+            cli_usage(options, "--lang is ko or en, not", argv[1]);
+            return -1;
+        }
+        if (i == 0) options->korean = strcmp(argv[1], "ko") == 0;
+        if ((i == 1 || i == 2) && !cli_capability_words(options, argv[1], i == 1)) return -1;
+        if (i >= 3) options->output = argv[1];
+        return 2;
+    }
+    return 0;
+}
+
+/* As cli_option, for the options of one command. */
+static int cli_own_flag(struct cli_options *options, const struct cli_flag *flags, size_t flag_count,
+                        int argc, char **argv)
+{
+    for (size_t i = 0; i < flag_count; i++) {
+        if (strcmp(argv[0], flags[i].name) != 0) continue;
+        if (flags[i].set_out) {
+            *flags[i].set_out = true;
+            return 1;
+        }
+        if (argc < 2) {
+            cli_usage(options, options->korean ? "이 옵션에는 값이 필요합니다" : "this option needs a value",
+                      argv[0]);
+            return -1;
+        }
+        *flags[i].value_out = argv[1];
+        return 2;
+    }
+    return 0;
+}
+
+int cli_words(struct cli_options *options, const struct cli_flag *flags, size_t flag_count, bool stop_at_word,
+              int argc, char **argv)
+{
+    int word_count = 0, i = 0;
+    bool words_only = false;
+    while (i < argc) {
+        bool is_option = !words_only && argv[i][0] == '-' && argv[i][1];
+        if (is_option && strcmp(argv[i], "--") == 0) {
+            words_only = true;
+            i++;
+            continue;
+        }
+        if (!is_option) {
+            argv[word_count++] = argv[i++];
+            if (stop_at_word) words_only = true;
+            continue;
+        }
+        int taken = cli_own_flag(options, flags, flag_count, argc - i, argv + i);
+        if (taken == 0) taken = cli_option(options, argc - i, argv + i);
+        if (taken == 0) cli_usage(options, options->korean ? "모르는 옵션" : "unknown option", argv[i]);
+        if (taken <= 0) return -1;
+        i += taken;
+    }
+    return word_count;
+}
+
+const char *cli_one_file(struct cli_options *options, const struct cli_flag *flags, size_t flag_count,
+                         int argc, char **argv)
+{
+    int word_count = cli_words(options, flags, flag_count, false, argc, argv);
+    if (word_count < 0) return NULL;
+    if (word_count == 0)
+        cli_usage(options, options->korean ? "파일 이름이 없습니다" : "a file name is missing", NULL);
+    if (word_count > 1) cli_usage(options, options->korean ? "남는 인자" : "one word too many", argv[1]);
+    return word_count == 1 ? argv[0] : NULL;
+}
+
+int cli_version(struct cli_options *options, int argc, char **argv)
+{
+    (void)options, (void)argc, (void)argv;
+    printf("crownyc %s (.toau version %d)\n", CLI_VERSION, TOAU_VERSION);
+    return EXIT_CODE_OK;
+}

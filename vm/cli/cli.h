@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/cli/cli.h: what the commands of crownyc share: their table, options, loading of programs, messages.
+ *
+ * In:   argv. Out: exit codes (vm/base/exit_code.h); what was asked for on stdout, all messages on stderr.
+ * Invariant: a command is a row of command.def and a function; help, usage errors and dispatch read that table.
+ * Not here: the names of the binary (vm/main.c), compiling (compiler/compiler.h), running (vm/native/runtime.h).
+ */
+#ifndef CY_CLI_CLI_H
+#define CY_CLI_CLI_H
+
+#include "vm/base/builder.h"
+#include "vm/base/exit_code.h"
+#include "vm/code/program.h"
+
+#define CLI_VERSION "0.1.0"
+
+struct cli_options {
+    const char *name; /* argv[0] without its folder */
+    bool korean;
+    bool filter; /* hanseonc_high, hanseonc_rpn: one text in, the file on stdout */
+    bool jit_asked;
+    const char *output;
+    uint32_t capabilities; /* granted bits */
+};
+
+struct cli_command {
+    const char *name;
+    const char *arguments;
+    const char *english;
+    const char *korean;
+    int (*run)(struct cli_options *options, int argc, char **argv);
+};
+#define COMMAND(function, name, arguments, english, korean) \
+    int function(struct cli_options *options, int argc, char **argv);
+#include "vm/cli/command.def"
+#undef COMMAND
+extern const struct cli_command cli_commands[];
+extern const size_t cli_command_count;
+
+/* An option of one command only. Exactly one of the two is not NULL: with a value, or without. */
+struct cli_flag {
+    const char *name; /* "--indent" */
+    const char **value_out;
+    bool *set_out;
+};
+
+/* -- options --------------------------------------------------------------------------------------------- */
+void cli_options_init(struct cli_options *options, int argc, char **argv);
+/* Reads one option that every command takes, at argv[0]. Returns how many words it took, 0 when argv[0] is none of
+ * them, -1 after a message. */
+int cli_option(struct cli_options *options, int argc, char **argv);
+/* Takes all options out of argv, common ones and `flags`, and leaves the other words, in order, in argv[0..count).
+ * Returns their count, -1 after a message. "--" ends the options; "-" is a word. With `stop_at_word`, what follows the
+ * first word is left alone and stands behind it (arguments of a program). */
+int cli_words(struct cli_options *options, const struct cli_flag *flags, size_t flag_count, bool stop_at_word,
+              int argc, char **argv);
+/* The one file a command works on; NULL after a message. */
+const char *cli_one_file(struct cli_options *options, const struct cli_flag *flags, size_t flag_count,
+                         int argc, char **argv);
+
+/* -- messages -------------------------------------------------------------------------------------------- */
+/* Returns EXIT_CODE_USAGE. `what` may be NULL. */
+int cli_usage(const struct cli_options *options, const char *problem, const char *what);
+void cli_say_error(const struct cli_options *options, const char *path, cy_err err);
+int cli_help(const struct cli_options *options);
+
+/* -- files ----------------------------------------------------------------------------------------------- */
+bool cli_ends_with(const char *text, const char *end);
+bool cli_is_source(const char *path);
+/* Appends the .toau of a source (.han, .한선) or RPN text (.rpn) to `toau`. Returns an exit code; messages are out. */
+int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau);
+/* The same with the test blocks of the source in it. */
+int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau);
+/* Appends the bytes of a .toau, unchecked. */
+int cli_read_toau(struct cli_options *options, const char *path, struct builder *toau);
+/* Reads, checks and verifies a .toau; `toau` holds the bytes the program points into. */
+int cli_load(struct cli_options *options, const char *path, struct builder *toau,
+             struct program **program_out);
+/* "-" is stdout, refused when that is a terminal and `bytes` are a binary. */
+int cli_write_output(struct cli_options *options, const char *output, cy_bytes bytes);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/cli/cli_compile.c: crownyc compile, and the filters hanseonc_high and hanseonc_rpn.
+ *
+ * In:   a source. Out: a .toau beside it, at -o, or on stdout; all messages of all files on stderr.
+ * Invariant: nothing is written when anything was wrong.
+ */
+#include "vm/cli/cli.h"
+
+#include "compiler/compiler.h"
+#include "compiler/source_file.h"
+#include "compiler/stdlib.h"
+#include "vm/code/toau.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau)
+{
+    return cli_compile_with(options, path, false, toau);
+}
+
+int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau)
+{
+    if (cli_ends_with(path, ".rpn")) {
+        fprintf(stderr, "%s: %s: reading RPN text is not there yet\n", options->name, path);
+        return EXIT_CODE_PROGRAM;
+    }
+    struct compile_options compile = {
+        .path = path,
+        .stdlib = stdlib_modules,
+        .stdlib_count = stdlib_module_count,
+        .korean = options->korean,
+        .tests = tests,
+        .read_source = source_file_read,
+    };
+    struct program *program = NULL;
+    struct builder messages;
+    uint32_t error_count = 0;
+    builder_init(&messages);
+    cy_err err = compile_program(&compile, &program, &messages, &error_count);
+    if (messages.count > 0) fwrite(messages.data, 1, messages.count, stderr);
+    if (cy_failed(err) && messages.count == 0) cli_say_error(options, path, err);
+    builder_fini(&messages);
+    if (cy_failed(err)) return EXIT_CODE_PROGRAM;
+    err = toau_write(program, toau);
+    program_free(&program);
+    if (cy_failed(err)) cli_say_error(options, path, err);
+    return cy_failed(err) ? EXIT_CODE_INTERNAL : EXIT_CODE_OK;
+}
+
+int cli_compile(struct cli_options *options, int argc, char **argv)
+{
+    const char *path = cli_one_file(options, NULL, 0, argc, argv);
+    if (!path) return EXIT_CODE_USAGE;
+    if (options->filter && isatty(STDOUT_FILENO) && !options->output)
+        return cli_write_output(options, "-", CY_BYTES_NONE);
+    struct builder toau, output;
+    builder_init(&toau);
+    builder_init(&output);
+    int code = cli_compile_to(options, path, &toau);
+    if (code == EXIT_CODE_OK) {
+        const char *dot = strrchr(path, '.');
+        builder_printf(&output, "%.*s.toau", dot && !strchr(dot, '/') ? (int)(dot - path) : (int)strlen(path),
+                       path);
+        const char *to = options->output   ? options->output
+                         : options->filter ? "-"
+                                           : builder_text_view(&output);
+        code = cli_write_output(options, to, builder_view(&toau));
+    }
+    builder_fini(&output);
+    builder_fini(&toau);
+    return code;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/cli/cli_run.c: crownyc run.
+ *
+ * In:   a .toau or a source, then the program's own arguments. Out: the program's exit code.
+ */
+#include "vm/cli/cli.h"
+
+#include "vm/native/runtime.h"
+#include "vm/net/loop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int cli_run(struct cli_options *options, int argc, char **argv)
+{
+    const char *io = getenv("CROWNY_IO");
+    if (io && !loop_backend_exists(io)) return cli_usage(options, "CROWNY_IO is epoll or poll, not", io);
+    int word_count = cli_words(options, NULL, 0, true, argc, argv);
+    if (word_count < 0) return EXIT_CODE_USAGE;
+    if (word_count == 0)
+        return cli_usage(options, options->korean ? "파일 이름이 없습니다" : "a file name is missing", NULL);
+    const char *path = argv[0];
+    if (options->jit_asked) {
+        fprintf(stderr,
+                options->korean ? "%s: JIT는 아직 없습니다; 해석해서 실행합니다\n"
+                                : "%s: there is no JIT yet; running interpreted\n",
+                options->name);
+    }
+    struct builder toau;
+    builder_init(&toau);
+    bool source = cli_is_source(path);
+    int code = source ? cli_compile_to(options, path, &toau) : cli_read_toau(options, path, &toau);
+    if (code == EXIT_CODE_OK) {
+        struct runtime_options runtime = {
+            .program_name = options->name,
+            .program_path = source ? NULL : path,
+            .program = builder_view(&toau),
+            .args = (const char *const *)argv + 1,
+            .arg_count = word_count - 1,
+            .capabilities = options->capabilities,
+            .io = io,
+            .korean = options->korean,
+        };
+        code = runtime_run(&runtime);
+    }
+    builder_fini(&toau);
+    return code;
+}
