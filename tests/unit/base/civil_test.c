@@ -16,16 +16,17 @@ START_TEST(test_every_day_of_eight_hundred_years)
         struct tm tm;
         struct civil_parts parts;
         struct civil_instant back, instant = {seconds, 7};
-        ck_assert_ptr_nonnull(gmtime_r(&clock, &tm));
-        ck_assert(civil_parts_of(instant, 0, &parts));
+        bool both = gmtime_r(&clock, &tm) && civil_parts_of(instant, 0, &parts);
+        if (!both) ck_abort_msg("day %lld", (long long)day);
         bool same = parts.year == tm.tm_year + 1900 && (int)parts.month == tm.tm_mon + 1 &&
                     (int)parts.day == tm.tm_mday && (int)parts.hour == tm.tm_hour &&
                     (int)parts.minute == tm.tm_min && (int)parts.second == tm.tm_sec &&
                     (int)parts.weekday == (tm.tm_wday ? tm.tm_wday : 7) &&
                     (int)parts.day_of_year == tm.tm_yday + 1;
-        ck_assert_msg(same, "day %lld", (long long)day);
-        ck_assert(civil_instant_from_parts(&parts, &back));
-        ck_assert(back.seconds == seconds && back.nanoseconds == 7);
+        same = same && civil_instant_from_parts(&parts, &back) && back.seconds == seconds &&
+               back.nanoseconds == 7;
+        if (!same)
+            ck_abort_msg("day %lld", (long long)day); /* an assertion costs a write each, 300,000 times */
     }
 }
 END_TEST
