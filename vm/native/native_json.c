@@ -19,24 +19,27 @@ static const char *const native_json_duplicate_words[] = {
 static const char *const native_json_big_int_words[] = {"error", "float", NULL};
 enum { NATIVE_JSON_INDENT_MAX = 16 };
 
-/* data {line, column}; nil without memory for it. */
-static cy_value native_json_place(struct native_call *call, const struct json_value_fault *fault)
+/* data {line, column} */
+static cy_err native_json_place(struct native_call *call, const struct json_value_fault *fault,
+                                cy_value *owned_out)
 {
-    cy_value data;
-    if (cy_failed(map_new(call->vm, 2, &data))) return value_nil();
-    cy_err err = map_set_text(call->vm, &data, CY_BYTES("line"), value_int(fault->line));
-    if (!cy_failed(err)) err = map_set_text(call->vm, &data, CY_BYTES("column"), value_int(fault->column));
-    if (!cy_failed(err)) return data;
-    value_unref(call->vm, data);
-    return value_nil();
+    CY_TRY(map_new(call->vm, 2, owned_out));
+    cy_err err = map_set_text(call->vm, owned_out, CY_BYTES("line"), value_int(fault->line));
+    if (!cy_failed(err))
+        err = map_set_text(call->vm, owned_out, CY_BYTES("column"), value_int(fault->column));
+    if (cy_failed(err)) value_unref(call->vm, *owned_out);
+    return err;
 }
 
 static enum native_outcome native_json_failed(struct native_call *call, cy_err err, const char *native,
                                               const struct json_value_fault *fault)
 {
+    cy_value place;
+    cy_err place_err = fault->line ? native_json_place(call, fault, &place) : CY_OK;
+    if (cy_failed(place_err)) return native_fail(call, place_err, "%s", native);
     if (fault->line)
-        return native_fail_data(call, err, native_json_place(call, fault), "%s: %u:%u: %s", native,
-                                fault->line, fault->column, fault->message);
+        return native_fail_data(call, err, place, "%s: %u:%u: %s", native, fault->line, fault->column,
+                                fault->message);
     if (fault->message[0]) return native_fail(call, err, "%s: %s", native, fault->message);
     if (cy_is(err, CY_ERR_LIMIT))
         return native_fail(call, err, "%s: %s (JSON_BYTES: %d)", native,

@@ -70,6 +70,12 @@ struct native_jwt {
 
 /* -- failing ------------------------------------------------------------------------------------------------ */
 
+static bool native_jwt_failed(struct native_jwt *jwt, cy_err err)
+{
+    native_fail(jwt->call, err, "jwt.verify: %s", cy_err_text(err, vm_korean(jwt->call->vm)));
+    return false;
+}
+
 /* The token is refused: data {reason}. */
 static bool native_jwt_refuse(struct native_jwt *jwt, const char *reason, const char *message)
 {
@@ -80,7 +86,7 @@ static bool native_jwt_refuse(struct native_jwt *jwt, const char *reason, const 
     if (!cy_failed(err)) err = map_set_text(call->vm, &data, CY_BYTES("reason"), word);
     if (cy_failed(err)) {
         value_unref(call->vm, data);
-        data = value_nil();
+        return native_jwt_failed(jwt, err);
     }
     native_fail_data(call, CY_ERR(TOKEN), data, "jwt.verify: %s", message);
     return false;
@@ -90,12 +96,6 @@ static bool native_jwt_refuse(struct native_jwt *jwt, const char *reason, const 
 static bool native_jwt_wrong(struct native_jwt *jwt, const char *message)
 {
     native_fail(jwt->call, CY_ERR(VALUE), "jwt.verify: %s", message);
-    return false;
-}
-
-static bool native_jwt_failed(struct native_jwt *jwt, cy_err err)
-{
-    native_fail(jwt->call, err, "jwt.verify: %s", cy_err_text(err, vm_korean(jwt->call->vm)));
     return false;
 }
 
