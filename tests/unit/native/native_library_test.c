@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/native/native_library_test.c: proves that natives of the standard library, called as the VM calls them, leave
- * nothing behind: whatever allocation fails, and when they refuse their arguments.
+ * tests/unit/native/native_library_test.c: proves that natives of the standard library, called as the VM calls them,
+ * leave nothing behind: whatever allocation fails, and when they refuse their arguments.
  */
 #include "tests/unit/run/run_host.h"
 #include "vm/base/mem.h"
