@@ -13,6 +13,7 @@
 #include "vm/sys/file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +35,13 @@ bool cli_is_source(const char *path)
     }
     builder_fini(&nfc);
     return source;
+}
+
+bool cli_color(int descriptor)
+{
+    const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    bool refused = (no_color && *no_color) || (terminal && strcmp(terminal, "dumb") == 0);
+    return !refused && isatty(descriptor);
 }
 
 int cli_read_toau(struct cli_options *options, const char *path, struct builder *toau)

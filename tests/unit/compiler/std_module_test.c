@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/compiler/std_module_test.c: proves that a standard module and its natives are one name space with two spellings
- * of every name, that names which clash are refused, and that a program holds only what it reaches.
+ * tests/unit/compiler/std_module_test.c: proves that a standard module and its natives are one name space with two
+ * spellings of every name, that names which clash are refused, and that a program holds only what it reaches.
  */
 #include "tests/unit/compiler/compile_text.h"
 #include "vm/code/toau.h"
