@@ -61,6 +61,7 @@ static cy_err compiler_run(struct compilation *compilation, struct program **pro
     resolve_units(compilation);
     if (compilation->diags.count) return CY_ERR(BAD_FORMAT);
     if (compilation->options->warnings) check_flow_units(compilation);
+    if (compilation->outside) return CY_OK;
     prune_units(compilation);
     CY_TRY(emit_units(compilation, program_out));
     cy_err err = compilation->diags.count ? CY_ERR(BAD_FORMAT) : CY_OK; /* limits are seen by the emitter */
@@ -95,6 +96,6 @@ cy_err compile_program(const struct compile_options *options, struct program **p
     if (options->warning_count_out) *options->warning_count_out = counts.warnings;
     if (cy_failed(err) && *error_count_out == 0) *error_count_out = 1;
     compilation_fini(&compilation);
-    CHECK(cy_failed(err) == (*program_out == NULL));
+    CHECK(options->module || cy_failed(err) == (*program_out == NULL));
     return err;
 }

@@ -32,9 +32,9 @@ struct compile_options {
     void *context;
 };
 
-/* OK with *program_out (the caller frees it), or BAD_FORMAT with every message appended to `messages` and their number
- * in `*error_count_out` (at most LIMIT_COMPILE_ERRORS are shown, all are counted). Warnings are shown when there is no
- * error. NO_MEMORY does not come back: a
+/* OK with *program_out (the caller frees it; with `module` it may be NULL), or BAD_FORMAT with every message appended
+ * to `messages` and their number in `*error_count_out` (at most LIMIT_COMPILE_ERRORS are shown, all are counted).
+ * Warnings are shown when there is no error. NO_MEMORY does not come back: a
  * compiler that has no memory left says so and exits with 70 (mem.h). */
 CY_NODISCARD cy_err compile_program(const struct compile_options *options, struct program **program_out,
                                     struct builder *messages, uint32_t *error_count_out);

@@ -59,7 +59,8 @@ struct compilation {
         *kind_units[KIND_COUNT]; /* std:list behind the word `list`; NULL when none, or not asked for */
     struct unit_list units;      /* in load order: main first */
     struct unit_list order;      /* imported ones first, main last */
-    bool read_whole;             /* loading reported nothing, so what is missing is really missing */
+    bool outside;    /* a module looked at by itself imports from outside its folder: no program */
+    bool read_whole; /* loading reported nothing, so what is missing is really missing */
 };
 
 /* `options` are borrowed. compilation_fini frees all that the compilation and its units hold. */

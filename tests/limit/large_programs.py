@@ -78,7 +78,7 @@ def jumps():
 
 def deep():
     levels = 200
-    nest = lambda open_, middle, close: open_ * levels + middle + close * levels
+    nest = lambda open_, middle, close, count=levels: open_ * count + middle + close * count
     return "fn id(x) { return x }\n" + main("\n".join([
         nest("if len(args) == 0 {\n", 'print("in")\n', "}\n"),
         "print(" + nest("(", "1", ")") + ")",
@@ -86,7 +86,7 @@ def deep():
         "print(len(" + nest("{a: ", "1", "}") + "))",
         "print(" + nest("id(", "2", ")") + ")",
         "print(" + nest("!", "true", "") + ")",
-        "print(" + nest('"\\(', "3", ')"') + ")",
+        "print(" + nest('"\\(', "3", ')"', 100) + ")",  # two levels each: the text, and the value in it
     ]))
 
 
