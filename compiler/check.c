@@ -382,7 +382,8 @@ void check_main(struct compilation *compilation)
     struct span start = {0, 0, 1, 1};
     if (!symbol && compilation->options->module) return;
     if (!symbol || symbol->kind != SYMBOL_FUNCTION || !symbol->exported) {
-        if (symbol || compilation->read_whole)
+        bool missed = symbol || (compilation->read_whole && !compilation->options->tests);
+        if (missed)
             (void)diag_report_0(&compilation->diags, &unit->source, symbol ? symbol->span : start,
                                 DIAG_MAIN_MISSING);
         return;

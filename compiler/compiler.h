@@ -25,12 +25,17 @@ struct compile_options {
     bool warnings; /* look for them: `messages` may then hold some although the program is good */
     bool module;   /* main may be missing: a file that others import is looked at by itself */
     uint32_t *warning_count_out; /* NULL: not wanted */
+    /* Test blocks of the main file become exported functions without parameters, named `test "NAME"`, and main need not
+     * be there. Otherwise they are checked and left out. */
+    bool tests;
     /* Appends the bytes of the file at `path` to `out`. NOT_FOUND makes the compiler try the other spelling of the
      * name; every other failure is reported where the file was named. source_file_read (source_file.h) reads the
      * disk. */
     cy_err (*read_source)(void *context, const char *path, struct builder *out);
     void *context;
 };
+
+#define TEST_NAME_PREFIX "test " /* of the functions that test blocks become */
 
 /* OK with *program_out (the caller frees it; with `module` it may be NULL), or BAD_FORMAT with every message appended
  * to `messages` and their number in `*error_count_out` (at most LIMIT_COMPILE_ERRORS are shown, all are counted).

@@ -305,7 +305,10 @@ static void module_graph_name_import(struct compilation *compilation, struct uni
     path.count -= module_graph_ending(path);
     node->as.import.name = (struct word){module_graph_last_segment(path), node->as.import.path.span};
     bool found = node->as.import.unit || node->as.import.native_module.count;
-    if (found && !module_graph_is_name(compilation, node->as.import.name.text))
+    /* `test` is a keyword, and still the name of a module: before a dot it can be nothing else. */
+    bool is_name = module_graph_is_name(compilation, node->as.import.name.text) ||
+                   cy_bytes_equal(node->as.import.name.text, CY_BYTES("test"));
+    if (found && !is_name)
         (void)diag_report_1(&compilation->diags, &unit->source, node->as.import.path.span, DIAG_IMPORT_NAME,
                             node->as.import.name.text);
 }

@@ -71,6 +71,7 @@ bool parse_begins_expression(const struct parser *parser)
     case TOKEN_FN:
     case TOKEN_SPAWN:
     case TOKEN_REF: return true;
+    case TOKEN_TEST: return parser->ahead.kind == TOKEN_DOT;
     default: return false;
     }
 }
@@ -235,6 +236,15 @@ static struct node *parse_expr_nothing(struct parser *parser)
     return node;
 }
 
+/* `test.equal(...)`: the keyword begins a declaration only, so before a dot it is the module, in either spelling. */
+static struct node *parse_expr_test_module(struct parser *parser)
+{
+    if (parser->ahead.kind != TOKEN_DOT) return parse_expr_nothing(parser);
+    struct node *node = parse_expr_simple(parser, NODE_NAME);
+    node->as.name.text = CY_BYTES("test");
+    return node;
+}
+
 static struct node *parse_expr_operand(struct parser *parser)
 {
     switch (parser->current.kind) {
@@ -252,6 +262,7 @@ static struct node *parse_expr_operand(struct parser *parser)
     case TOKEN_FN: return parse_expr_function(parser);
     case TOKEN_SPAWN: return parse_expr_spawn(parser);
     case TOKEN_REF: return parse_expr_ref(parser);
+    case TOKEN_TEST: return parse_expr_test_module(parser);
     default: return parse_expr_nothing(parser);
     }
 }
