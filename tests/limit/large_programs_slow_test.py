@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/limit/large_programs_slow_test.py: the rest of large_programs.py, and that compiling takes time in proportion: twice
-# as many functions may not take four times as long.
+# tests/limit/large_programs_slow_test.py: the rest of large_programs.py, and that compiling takes time in proportion:
+# twice as many functions may not take four times as long.
 
 import resource
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/limit/large_programs_test.py: proves that there are no hidden limits: 100,000 strings, 70,000 functions, jumps over
-# megabytes, 200 levels, chains of 100,000 operands. Each is compiled, saved, reloaded and run. Past a limit that there is,
-# the message says its name and value. The slower ones are in large_programs_slow_test.py.
+# tests/limit/large_programs_test.py: proves that there are no hidden limits: 100,000 strings, 70,000 functions, 200
+# levels, chains of 100,000 operands. Each is compiled, saved, reloaded and run. Past a limit that there is, the message
+# says its name and value. The slower ones are in large_programs_slow_test.py.
 
 import large_programs as large
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/diagnostic_test.py: proves how messages of the compiler reach people and programs: `check`, its exit codes and
-# streams, JSON lines whose places are right, colours on a terminal only, `explain`, and that the repository's own sources give
-# no warning.
+# tests/system/diagnostic_test.py: proves how messages of the compiler reach people and programs: `check`, its exit
+# codes and streams, JSON lines whose places are right, colours on a terminal only, `explain`, and that the repository's
+# own sources give no warning.
 
 import json
 import os
@@ -13,13 +13,13 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import (BUILD, CROWNYC, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, check, check_equal, check_in,  # noqa: E402
-                     environment, run, run_all)
+from harness import (BUILD, CROWNYC, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, check, check_equal,  # noqa: E402
+                     check_in, environment, run, run_all)
 
 GOOD = 'export fn main(args) {\n    print("hello")\n}\n'
 WARNED = 'export fn main(args) {\n    let unused = 1\n    print("hello")\n}\n'
-WRONG = ('fn f(a) { return a }\nexport fn main(args) {\n\tprint(f(1, 2), "한글 \\"인용\\"", 없는이름)\n    let x = [1,\n'
-         '        2\n    let x = 2\n}\n')
+WRONG = ('fn f(a) { return a }\nexport fn main(args) {\n\tprint(f(1, 2), "한글 \\"인용\\"", 없는이름)\n'
+         '    let x = [1,\n        2\n    let x = 2\n}\n')
 
 
 def write(folder, name, text):
@@ -82,7 +82,10 @@ def test_json_lines_have_true_places(folder):
     check_equal((code, err), (EXIT_PROGRAM, ""), "exit code, stderr")
     found = [json.loads(line) for line in out.splitlines()]
     check_equal([one["code"] for one in found], ["E0060", "E0040", "E0020", "E0043"], "codes")
+    paper = (ROOT / "docs/DIAGNOSTICS.md").read_text(encoding="utf-8")
     for one in found:
+        for member in one:
+            check_in(f"`{member}`", paper, "docs/DIAGNOSTICS.md")
         check_equal(one["severity"], "error", "severity")
         for place in [one, *one["related"]]:
             check_equal(place["file"], str(wrong), "file")
@@ -160,12 +163,13 @@ def test_explain(folder):
     codes = [line.split()[0] for line in out.splitlines()]
     check(len(codes) > 80 and len(set(codes)) == len(codes), "the list has each code once")
     for one in codes:  # whatever stands in examples, a page is text
-        page = subprocess.run([CROWNYC, "explain", one], capture_output=True, env=environment()).stdout.decode("utf-8")
+        page = subprocess.run([CROWNYC, "explain", one], capture_output=True, env=environment()).stdout
+        page = page.decode("utf-8")
         check("\x1b" not in page and "\u202e" not in page, f"{one}: control characters")
 
 
-# Sources of the repository that are meant to be as people should write. The tests of the language are not among them: what
-# they do wrong on purpose is marked in the files (// expect warning).
+# Sources of the repository that are meant to be as people should write. The tests of the language are not among them:
+# what they do wrong on purpose is marked in the files (// expect warning).
 def test_own_sources_give_no_warning(folder):
     sources = sorted((ROOT / "programs").rglob("*.han")) + sorted((ROOT / "bench").rglob("*.han"))
     check(len(sources) > 3, "no sources found")
