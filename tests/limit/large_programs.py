@@ -100,7 +100,8 @@ def captures():
 
 
 def closures():
-    return main("let a = 1\n" + many(30_000, "let c{i} = fn (x) {{ return x + a + {i} }}\n") + "print(c0(1), c29999(1))")
+    return main("let a = 1\n" + many(30_000, "let c{i} = fn (x) {{ return x + a + {i} }}\n")
+                + "print(c0(1), c29999(1))")
 
 
 def module_variables():
