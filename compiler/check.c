@@ -131,7 +131,8 @@ static bool check_bind(struct resolver *resolver, const struct node *call, const
         const struct argument *argument = &call->as.call.arguments[i];
         bool named = argument->name.text.count > 0;
         uint32_t index = named ? check_find_param(resolver, callee, &argument->name) : i;
-        if (index == PROGRAM_NO_INDEX) {
+        /* Past the parameters: behind a named argument, which the parser has reported. */
+        if (index == PROGRAM_NO_INDEX || index >= callee->param_count) {
             good = false;
             continue;
         }

@@ -338,7 +338,7 @@ struct module_graph_visit {
 };
 
 /* The next unit that the one on top needs before it, NULL at the end. `*import_out`: the node that says so, NULL for
- * a kind word. Those make no circles: std modules use each other's functions, not each other's initialisers. */
+ * a kind word. Std modules make no circles: they use each other's functions, not each other's initialisers. */
 static struct unit *module_graph_next(const struct compilation *compilation, struct module_graph_visit *visit,
                                       const struct node **import_out)
 {
@@ -351,6 +351,7 @@ static struct unit *module_graph_next(const struct compilation *compilation, str
     while (visit->next < visit->unit->declarations.count) {
         const struct node *node = visit->unit->declarations.items[visit->next++];
         if (node->kind != NODE_IMPORT || !node->as.import.unit) continue;
+        if (node->as.import.unit->is_std && node->as.import.unit->visit == UNIT_OPEN) continue;
         *import_out = node;
         return node->as.import.unit;
     }

@@ -199,17 +199,19 @@ static void gen_use_doc(struct gen_state *state, const char *path, const struct 
         gen_fail(entry->member, "needs `/// 한국어: NAME` and a meaning above it");
 }
 
+/* What stands behind `export fn` or `export const`. */
 static void gen_add_export(struct gen_state *state, const char *path, const char *module,
-                           const char *declaration, const struct gen_doc *doc)
+                           const char *declaration, bool is_function, const struct gen_doc *doc)
 {
-    size_t name_bytes = strcspn(declaration, "(");
-    const char *body = strrchr(declaration, '{');
-    if (!declaration[name_bytes] || !body) gen_fail(path, "`export fn name(...) {` must stand in one line");
+    size_t name_bytes = strcspn(declaration, is_function ? "(" : " ");
+    const char *end = is_function ? strrchr(declaration, '{') : declaration + strlen(declaration);
+    if (!declaration[name_bytes] || !end)
+        gen_fail(path, "an export must begin and open its block in one line");
     struct gen_entry *entry = gen_add_entry(state);
     entry->module = module;
     entry->member = gen_copy(declaration, name_bytes);
-    while (body[-1] == ' ') body--;
-    entry->signature = gen_copy(declaration + name_bytes, (size_t)(body - declaration) - name_bytes);
+    while (end[-1] == ' ') end--;
+    entry->signature = gen_copy(declaration + name_bytes, (size_t)(end - declaration) - name_bytes);
     entry->needs = "";
     gen_use_doc(state, path, doc, entry);
 }
@@ -223,13 +225,15 @@ static void gen_add_file(struct gen_state *state, const char *path)
         size_t count = strcspn(line, "\n");
         next = line + count + (line[count] == '\n');
         line[count] = 0;
-        const char *documentation = gen_after(line, "/// "), *declaration = gen_after(line, "export fn ");
+        const char *documentation = gen_after(line, "/// "), *function = gen_after(line, "export fn "),
+                   *constant = gen_after(line, "export const ");
         if (documentation) {
             if (doc.count == GEN_DOC_LINES_MAX) gen_fail(path, "a doc comment has too many lines");
             doc.lines[doc.count++] = documentation;
             continue;
         }
-        if (declaration) gen_add_export(state, path, module, declaration, &doc);
+        if (function) gen_add_export(state, path, module, function, true, &doc);
+        if (constant) gen_add_export(state, path, module, constant, false, &doc);
         doc.count = 0;
     }
 }

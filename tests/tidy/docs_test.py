@@ -65,6 +65,8 @@ def poor_entries(page):
             complaints.append(f"{title}: no meaning")
         if "```text\n" not in match.group(2):
             complaints.append(f"{title}: no example in vm/code/native_example.def")
+        elif title.split("`")[1] not in match.group(2):
+            complaints.append(f"{title}: its examples are about something else")
     return complaints
 
 
@@ -86,8 +88,8 @@ def main():
     report.rule("docs/STDLIB.md has entries", [] if len(ENTRY.findall(page)) > 40 else ["hardly any"])
     report.rule("each has a Korean name, a meaning and an example", poor_entries(page))
 
-    planted = "### `a.b` · `a.b`\n\n`b()`\n\nGives b.\n\n```text\na.b()\n```\n\n### `a.c` · `a.다`\n\n`c()`\n\n\n## d\n"
-    report.must_find("planted: entries", poor_entries(planted), 3)
+    planted = "### `a.b` · `a.b`\n\n`b()`\n\nGives b.\n\n```text\na.d()\n```\n\n### `a.c` · `a.다`\n\n`c()`\n\n\n## d\n"
+    report.must_find("planted: entries", poor_entries(planted), 4)
     report.must_find("planted: path",
                      found(MACHINE_PATH, {"a": "see /ho" "me/kim/x, not vm/work/x or https://a.b/home/x"}))
     report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))
