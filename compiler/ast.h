@@ -279,6 +279,7 @@ struct symbol {
     bool is_ref;           /* known to hold a ref for ever */
     bool needs_global;     /* GLOBAL: not just a literal that is written into its uses */
     bool is_parameter;     /* LOCAL */
+    bool is_counter;       /* LOCAL: the variable of a loop over a range */
     bool changed_by_defer; /* LOCAL: so check_flow.c claims nothing about it */
     uint8_t value_kind;    /* KIND, and a NATIVE that shares its word with one; else KIND_COUNT */
     cy_bytes name;

@@ -21,7 +21,9 @@ static struct diag *check_unused_warn(struct resolver *resolver, const struct sy
 
 void check_unused_local(struct resolver *resolver, struct symbol *symbol)
 {
-    if (symbol->read_count > 0 || resolver->unit->is_std || check_unused_is_meant(symbol->name)) return;
+    if (symbol->read_count > 0 || symbol->is_counter || resolver->unit->is_std ||
+        check_unused_is_meant(symbol->name))
+        return;
     struct symbol_list *list = &resolver->unread;
     if (list->count == list->capacity) {
         uint32_t capacity = list->capacity ? list->capacity * 2 : 16;

@@ -418,6 +418,9 @@ static void resolve_stmt_for(struct resolver *resolver, struct node *node)
     for (int i = 0; i < 2; i++)
         if (node->as.each.names[i].text.count)
             node->as.each.symbols[i] = resolve_declare_local(resolver, node->as.each.names[i]);
+    /* `for round in 0..10`: the name only says what is counted. */
+    if (node->as.each.iterable->kind == NODE_RANGE && !node->as.each.symbols[1])
+        node->as.each.symbols[0]->is_counter = true;
     resolve_block(resolver, &node->as.each.block);
     resolver->loop_depth--;
     resolve_close_scope(resolver, outer_start, first_slot);
