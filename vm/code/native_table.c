@@ -219,7 +219,7 @@ void native_signature_parse(const struct native_row *row, struct native_signatur
             native_table_take_param(&at, signature_out);
     }
     CHECK(native_table_take_text(&at, " -> "));
-    (void)native_table_take_kinds(&at);
+    signature_out->result_kinds = native_table_take_kinds(&at);
     CHECK(*at == 0);
 }
 

@@ -47,8 +47,9 @@ struct native_row {
 /* A signature taken apart. */
 struct native_signature {
     uint8_t required_count;
-    uint8_t param_count; /* NATIVE_ARGS_ANY with "..." */
-    uint8_t named_count; /* parameters in `params` */
+    uint8_t param_count;   /* NATIVE_ARGS_ANY with "..." */
+    uint8_t named_count;   /* parameters in `params` */
+    uint32_t result_kinds; /* as in native_param */
     struct native_param params[NATIVE_PARAMS_MAX];
 };
 
