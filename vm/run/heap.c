@@ -20,9 +20,13 @@
 /* Contents let go by the write that killed their container; about 50 us. A larger structure is freed over
  * later turns. */
 enum { HEAP_DRAIN_STEPS = 4096 };
+/* An allocation that may take a task past its soft limit within one turn (memory.c). */
+enum { HEAP_LARGE_BYTES = 1 << 20 };
 
 static bool heap_fits(struct vm *vm, size_t bytes)
 {
+    if (CY_UNLIKELY(bytes >= HEAP_LARGE_BYTES) && vm->running && !memory_may_allocate(vm, bytes))
+        return false;
     if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
     while (heap_drain(vm, HEAP_DRAIN_STEPS)) {}

@@ -75,8 +75,9 @@ static bool native_allowed_now(struct fiber *fiber, const struct native_link *li
         return error_raise(fiber->vm, CY_ERR(UNSUPPORTED), MESSAGE_MAIN_ONLY, link->row->english);
     if (!fiber->initialising) return true;
     if (link->row->capability)
-        return error_raise(fiber->vm, CY_ERR(CAPABILITY), MESSAGE_INIT_CAPABILITY, link->row->english,
-                           capability_word((enum capability)(link->row->capability & -link->row->capability)));
+        return error_raise(
+            fiber->vm, CY_ERR(CAPABILITY), MESSAGE_INIT_CAPABILITY, link->row->english,
+            capability_word((enum capability)(link->row->capability & -link->row->capability)));
     if (link->row->flags & NATIVE_FLAG_WAIT)
         return error_raise(fiber->vm, CY_ERR(UNSUPPORTED), MESSAGE_INIT_WAIT, link->row->english);
     return true;

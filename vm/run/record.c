@@ -117,6 +117,7 @@ cy_err record_copy(struct vm *vm, cy_value record, cy_value *owned_out)
     struct record *from = record_of(record);
     CY_TRY(record_new(vm, from->shape, from->fields, owned_out));
     for (uint32_t i = 0; i < from->shape->field_count; i++) value_ref(from->fields[i]);
+    owned_out->as.object->detail = from->container.head.detail; /* an error stays the row it was made from */
     return CY_OK;
 }
 

@@ -47,8 +47,15 @@ static uint64_t run_host_clock(void *context)
 static void run_host_ready(void *context) { ((struct run_host *)context)->ready_count++; }
 
 static const native_body run_host_natives[NATIVE_NUMBER_END] = {
-    [NATIVE_print] = run_host_print,        [NATIVE_raise] = run_host_fail,
-    [NATIVE_task_wait] = task_wait,         [NATIVE_task_sleep] = run_host_sleep,
+    [NATIVE_print] = run_host_print,
+    [NATIVE_raise] = run_host_fail,
+    [NATIVE_task_wait] = task_wait,
+    [NATIVE_task_sleep] = run_host_sleep,
+    [NATIVE_task_all] = task_all,
+    [NATIVE_task_race] = task_race,
+    [NATIVE_task_cancel] = task_cancel,
+    [NATIVE_task_deadline] = task_deadline,
+    [NATIVE_task_time_left] = task_time_left,
     [NATIVE_process_exit] = run_host_sleep, /* waits, in the main task only */
 };
 
@@ -56,9 +63,11 @@ bool run_host_open(struct run_host *host, struct program *owned_program, uint64_
 {
     *host = (struct run_host){.program = owned_program, .tick_ns = 1000};
     builder_init(&host->output);
+    builder_init(&host->stopped);
     const struct vm_options options = {
         .natives = run_host_natives,
         .memory_bytes_max = memory_bytes_max,
+        .task_memory_bytes_max = UINT64_MAX, /* memory_test.c sets its own */
         .seed = {1, 2},
         .host = host,
         .on_ready = run_host_ready,
@@ -83,19 +92,24 @@ void run_host_close(struct run_host *host)
         vm_free(&host->vm); /* DCHECKs that nothing is left */
     }
     builder_fini(&host->output);
+    builder_fini(&host->stopped);
     program_free(&host->program);
 }
 
 static void run_host_done(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
                           cy_err stop)
 {
-    (void)vm;
     struct run_end *end = context;
     ck_assert(!end->ended);
     end->ended = true;
     end->outcome = outcome;
-    end->value = value_ref(value);
     end->stop = stop;
+    if (outcome != CALL_STOPPED) {
+        end->value = value_ref(value);
+        return;
+    }
+    builder_clear(&end->host->stopped);
+    vm_describe_error(vm, value, &end->host->stopped);
 }
 
 cy_err run_host_start(struct run_host *host, const char *name, const cy_value *args, uint32_t arg_count,

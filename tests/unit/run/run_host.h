@@ -20,6 +20,7 @@ struct run_host {
     struct instance *instance;
     struct program *program;
     struct builder output;
+    struct builder stopped; /* how the last stopped call was reported */
     uint64_t now_ns;
     uint64_t tick_ns;     /* added at every look at the clock */
     uint32_t ready_count; /* times on_ready was called */
@@ -29,7 +30,7 @@ struct run_host {
     uint32_t cancel_count;
 };
 
-/* How one call ended; `value` is owned by the record. */
+/* How one call ended; `value` is owned by the record, nil for a stop. */
 struct run_end {
     struct run_host *host;
     bool ended;
