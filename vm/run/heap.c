@@ -14,6 +14,7 @@
 #include "vm/base/mem.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
+#include "vm/run/refs.h"
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
@@ -62,6 +63,7 @@ void *heap_new_object(struct vm *vm, enum value_tag tag, size_t bytes)
     struct object *object = heap_alloc(vm, bytes);
     if (!object) return NULL;
     *object = (struct object){.refs = 1, .tag = (uint8_t)tag};
+    if (tag != TAG_STR && tag != TAG_RANGE) ((struct container *)object)->search = 0;
     vm->heap_objects++;
     return object;
 }
@@ -147,6 +149,7 @@ void value_free(struct vm *vm, cy_value value)
     case TAG_RANGE: heap_free_object(vm, value.as.object, sizeof(struct range)); return;
     default: break;
     }
+    if (value.tag == TAG_REF && CY_UNLIKELY(vm->search.watching)) refs_dying(vm, ref_of(value));
     heap_bury(vm, value.as.object);
     if (!vm->freeing) heap_drain(vm, HEAP_DRAIN_STEPS);
 }

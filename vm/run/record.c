@@ -9,6 +9,7 @@
 
 #include "vm/code/opcode.h"
 #include "vm/run/code.h"
+#include "vm/run/fiber.h"
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
@@ -158,12 +159,20 @@ cy_err ref_new(struct vm *vm, cy_value owned_value, cy_value *owned_out)
     ref->next = vm->refs;
     if (ref->next) ref->next->previous = ref;
     vm->refs = ref;
+    vm->ref_count++;
+    vm->search.credit += REF_CREDIT;
+    if (vm->running) {
+        vm->search.group = vm->running->group;
+        vm->search.group_serial = vm->search.group->serial;
+    }
     *owned_out = value_object(TAG_REF, &ref->container.head);
     return CY_OK;
 }
 
 void ref_free(struct vm *vm, struct ref *ref)
 {
+    if (vm->search.cursor == ref) vm->search.cursor = ref->next;
+    vm->ref_count--;
     if (ref->next) ref->next->previous = ref->previous;
     if (ref->previous)
         ref->previous->next = ref->next;

@@ -46,6 +46,9 @@ void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)
     *counters_out = vm->counters;
     counters_out->heap_bytes = vm->heap_bytes;
     counters_out->heap_objects = vm->heap_objects;
+    counters_out->cells = vm->ref_count;
+    counters_out->cells_found = vm->search.found_count;
+    counters_out->searches = vm->search.search_count;
 }
 
 /* -- making and ending ----------------------------------------------------------------------------------- */
@@ -117,6 +120,7 @@ void vm_free(struct vm **vm_pointer)
     CHECK(!vm->running);
     vm_end_fibers(vm);
     handle_table_free(vm);
+    refs_abort(vm);
     instance_shut_all(vm);
     vm_empty_cells(vm);
     while (heap_drain(vm, 1 << 20)) {}
@@ -197,6 +201,10 @@ bool vm_run(struct vm *vm)
     if (CY_UNLIKELY(vm->deadline_count > 0)) deadline_expire(vm);
     for (uint32_t turns = vm->group_count; turns > 0 && vm->group_first; turns--) schedule_group_turn(vm);
     vm->in_run = false;
+    if (CY_UNLIKELY(vm->refs != NULL)) {
+        vm->search.credit++;
+        (void)refs_work(vm, false);
+    }
     return vm->group_first != NULL;
 }
 
@@ -205,7 +213,11 @@ void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended)
     while (!*ended) fiber_turn(vm, fiber);
 }
 
-bool vm_idle(struct vm *vm) { return memory_drain_later(vm, 4096); }
+bool vm_idle(struct vm *vm)
+{
+    if (vm->dead && memory_drain_later(vm, 4096)) return true;
+    return vm->refs && refs_work(vm, true);
+}
 
 /* -- waking ---------------------------------------------------------------------------------------------- */
 

@@ -90,7 +90,7 @@ void vm_mark_main(struct vm *vm, struct fiber *fiber);
  * task that spawns a million others delays nobody but itself. True when some are still ready (call again after looking
  * at the network). */
 bool vm_run(struct vm *vm);
-/* Frees a slice of what is waiting to be freed. True when there is more. */
+/* Frees a slice of what is waiting to be freed, or looks for cells that only hold each other. True when there is more. */
 bool vm_idle(struct vm *vm);
 /* Fibers alive; those parked count. */
 uint32_t vm_fiber_count(const struct vm *vm);
@@ -105,6 +105,9 @@ struct vm_counters {
     uint64_t copies;       /* containers copied: a write met a shared one, or + made a new list of one */
     uint64_t heap_bytes;   /* now */
     uint64_t heap_objects; /* now */
+    uint64_t cells;        /* of `ref`, now */
+    uint64_t cells_found;  /* freed because they only held each other */
+    uint64_t searches;     /* for such cells, ended */
     uint64_t instructions; /* budget steps taken, about */
     uint64_t fibers_started;
 };

@@ -11,6 +11,7 @@
 #include "vm/run/heap.h"
 #include "vm/run/object.h"
 #include "vm/run/record.h"
+#include "vm/run/refs.h"
 #include "vm/run/vm.h"
 
 struct fiber;
@@ -27,6 +28,8 @@ struct vm {
     struct object *dead; /* containers whose contents are still to be freed, by container.dead_next */
     bool freeing;
     struct ref *refs; /* all live cells */
+    uint64_t ref_count;
+    struct refs_search search; /* refs.c */
 
     /* errors */
     struct record_shape *error_shape;
@@ -95,6 +98,20 @@ static inline void vm_charge(struct vm *vm, uint64_t steps)
 }
 static inline void vm_charge_bytes(struct vm *vm, size_t bytes) { vm_charge(vm, bytes / 100); }
 static inline void vm_charge_items(struct vm *vm, size_t items) { vm_charge(vm, items / 8); }
+
+/* Before a cell's content is read to be kept, or written. */
+static inline struct ref *ref_touch(struct vm *vm, cy_value cell)
+{
+    struct ref *ref = ref_of(cell);
+    if (CY_UNLIKELY(vm->search.watching)) refs_touched(vm, ref);
+    return ref;
+}
+/* The same for writing. */
+static inline struct ref *ref_touch_to_write(struct vm *vm, cy_value cell)
+{
+    vm->search.credit += REF_CREDIT;
+    return ref_touch(vm, cell);
+}
 
 /* -- messages: one table for both languages -------------------------------------------------------------- */
 enum vm_message {
