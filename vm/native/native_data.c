@@ -17,26 +17,32 @@ static enum native_outcome native_data_failed(struct native_call *call, cy_err e
 {
     const char *why = cy_err_text(err, vm_korean(call->vm));
     if (!cy_is(err, CY_ERR_LIMIT)) return native_fail(call, err, "%s: %s", native, why);
-    return native_fail(call, err, "%s: %s (WALK_STEPS: %d)", native, why, LIMIT_WALK_STEPS);
+    bool key = err.detail == LIMIT_KEY_STEPS;
+    return native_fail(call, err, "%s: %s (%s: %d)", native, why, key ? "KEY_STEPS" : "WALK_STEPS",
+                       key ? LIMIT_KEY_STEPS : LIMIT_WALK_STEPS);
 }
 
 /* -- list ------------------------------------------------------------------------------------------------ */
 
+static enum native_outcome native_data_find(struct native_call *call, const char *native, int64_t *index_out)
+{
+    bool paused;
+    cy_err err = list_find(call->vm, call->args[0], call->args[1], index_out, &paused);
+    if (cy_failed(err)) return native_data_failed(call, err, native);
+    return paused ? NATIVE_AGAIN : NATIVE_DONE;
+}
+
 enum native_outcome native_list_contains(struct native_call *call)
 {
     int64_t index;
-    native_charge(call, list_count(call->args[0]) / 16);
-    cy_err err = list_find(call->vm, call->args[0], call->args[1], &index);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.contains");
-    return native_return(call, value_bool(index >= 0));
+    enum native_outcome outcome = native_data_find(call, "list.contains", &index);
+    return outcome == NATIVE_DONE ? native_return(call, value_bool(index >= 0)) : outcome;
 }
 enum native_outcome native_list_index(struct native_call *call)
 {
     int64_t index;
-    native_charge(call, list_count(call->args[0]) / 16);
-    cy_err err = list_find(call->vm, call->args[0], call->args[1], &index);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.find");
-    return native_return(call, value_int(index));
+    enum native_outcome outcome = native_data_find(call, "list.find", &index);
+    return outcome == NATIVE_DONE ? native_return(call, value_int(index)) : outcome;
 }
 
 /* A list of `count` borrowed values, each referenced: `items`, or without them those of args[0] from the last on. */
@@ -59,77 +65,6 @@ enum native_outcome native_list_reverse(struct native_call *call)
     size_t count = list_count(call->args[0]);
     native_charge(call, count / 8);
     return native_data_return_list(call, NULL, count, "list.reverse");
-}
-
-/* Whether b comes before a. Both are numbers but NaN, or both are str. `*steps` counts comparisons and long texts. */
-static bool native_data_is_before(cy_value b, cy_value a, uint64_t *steps)
-{
-    ++*steps;
-    if (a.tag == TAG_STR) {
-        if (a.as.object == b.as.object) return false;
-        cy_bytes a_text = string_bytes(a), b_text = string_bytes(b);
-        *steps += cy_min_size(a_text.count, b_text.count) / 16;
-        return cy_bytes_compare(b_text, a_text) < 0;
-    }
-    if (a.tag == TAG_INT && b.tag == TAG_INT) return b.as.i < a.as.i;
-    if (a.tag == TAG_FLOAT && b.tag == TAG_FLOAT) return b.as.f < a.as.f;
-    if (b.tag == TAG_INT) return arith_compare_int_float(b.as.i, a.as.f) < 0;
-    return arith_compare_int_float(a.as.i, b.as.f) > 0;
-}
-
-/* Merges runs of doubling width between two halves of `items`; stable. Gives the half with the result; LIMIT when the
- * same long texts stand there so often that comparing them would never end. */
-static cy_err native_data_merge_sort(struct native_call *call, cy_value *items, size_t count,
-                                     cy_value **sorted_out)
-{
-    cy_value *from = items, *to = items + count;
-    uint64_t steps = 0;
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t begin = 0; begin < count; begin += 2 * width) {
-            size_t left = begin, middle = cy_min_size(begin + width, count), right = middle;
-            size_t end = cy_min_size(begin + 2 * width, count);
-            for (size_t out = begin; out < end && steps <= LIMIT_WALK_STEPS; out++) {
-                bool take_right =
-                    right < end && (left == middle || native_data_is_before(from[right], from[left], &steps));
-                to[out] = take_right ? from[right++] : from[left++];
-            }
-        }
-        cy_value *swap = from;
-        from = to;
-        to = swap;
-    }
-    native_charge(call, steps / 8);
-    *sorted_out = from;
-    return steps <= LIMIT_WALK_STEPS ? CY_OK : CY_ERR(LIMIT);
-}
-
-static bool native_data_sortable(struct native_call *call, cy_value first, cy_value item, size_t index)
-{
-    bool numbers = first.tag == TAG_INT || first.tag == TAG_FLOAT;
-    bool fits = numbers ? item.tag == TAG_INT || item.tag == TAG_FLOAT : item.tag == TAG_STR;
-    if (fits && (item.tag != TAG_FLOAT || item.as.f == item.as.f)) return true;
-    const char *kind = fits ? "NaN" : value_kind_text(call->vm, item);
-    native_fail(call, CY_ERR(TYPE), "list.sort: item %zu is %s; all items must be numbers, or all str", index,
-                kind);
-    return false;
-}
-
-enum native_outcome native_list_sort(struct native_call *call)
-{
-    size_t count = list_count(call->args[0]);
-    for (size_t i = 0; i < count; i++)
-        if (!native_data_sortable(call, list_get(call->args[0], 0), list_get(call->args[0], i), i))
-            return NATIVE_FAIL;
-    size_t scratch_bytes = 2 * count * sizeof(cy_value); /* the second half is for merging */
-    cy_value *items = heap_alloc(call->vm, scratch_bytes);
-    if (!items) return native_data_failed(call, CY_ERR(NO_MEMORY), "list.sort");
-    for (size_t i = 0; i < count; i++) items[i] = list_get(call->args[0], i);
-    cy_value *sorted;
-    cy_err err = native_data_merge_sort(call, items, count, &sorted);
-    enum native_outcome outcome = cy_failed(err) ? native_data_failed(call, err, "list.sort")
-                                                 : native_data_return_list(call, sorted, count, "list.sort");
-    heap_free(call->vm, items, scratch_bytes);
-    return outcome;
 }
 
 /* -- map ------------------------------------------------------------------------------------------------- */
