@@ -215,6 +215,13 @@ enum native_outcome native_task_cancel(struct native_call *call) { return task_c
 enum native_outcome native_task_deadline(struct native_call *call) { return task_deadline(call); }
 enum native_outcome native_task_time_left(struct native_call *call) { return task_time_left(call); }
 
+enum native_outcome native_debug_cells(struct native_call *call)
+{
+    struct vm_counters counters;
+    vm_read_counters(call->vm, &counters);
+    return native_return(call, value_int((int64_t)counters.cells));
+}
+
 enum native_outcome native_debug_copies(struct native_call *call)
 {
     struct vm_counters counters;

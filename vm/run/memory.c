@@ -48,6 +48,11 @@ static void memory_look(struct vm *vm, struct fiber *group)
     if (vm->dead) heap_drain(vm, MEMORY_DRAIN_STEPS);
     group->memory_bytes += (int64_t)(vm->heap_bytes - before);
     if (vm->dead || group->memory_bytes <= most || vm->heap_bytes <= (uint64_t)most) return;
+    /* Nor are cells that only hold each other: a search gets some turns to find them. */
+    if (!stopping && vm->search.group == group && vm->refs && group->memory_bytes <= most + most / 2) {
+        if (vm->search.phase == REFS_RESTING) refs_begin(vm);
+        return;
+    }
     if (stopping)
         group->unwinding_hard = true;
     else

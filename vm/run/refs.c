@@ -32,8 +32,9 @@
 #include "vm/run/map_object.h"
 
 enum {
-    REFS_SLICE_STEPS = 4096, /* about 50 us */
-    REFS_STEPS_MIN = 512,    /* a search is worth at least so much: 32 cells */
+    REFS_SLICE_STEPS = 4096,       /* about 50 us */
+    REFS_SLICE_STEPS_MAX = 131072, /* about a millisecond, where cells are made as fast as a program can */
+    REFS_STEPS_MIN = 512,          /* a search is worth at least so much: 32 cells */
     REFS_GROWTH_BYTES = 1 << 20,
 };
 
@@ -305,7 +306,7 @@ void refs_begin(struct vm *vm)
     search->watching = true;
     if (++search->epoch == 0) search->epoch = 1; /* 0 stands in new objects */
     search->cursor = vm->refs;
-    search->steps = search->credit = 0;
+    search->steps = search->credit = search->credit_seen = 0;
     search->stack_count = search->held_count = search->held_marked = 0;
 }
 
@@ -339,6 +340,16 @@ static bool refs_is_due(const struct vm *vm, bool idle)
     return grown && search->credit >= price / 8 && search->credit >= REFS_STEPS_MIN;
 }
 
+/* As much as keeps up with the program: looking at a cell and its content takes a few steps. */
+static size_t refs_slice_steps(struct vm *vm)
+{
+    struct refs_search *search = &vm->search;
+    uint64_t paid = (search->credit - search->credit_seen) / 2;
+    search->credit_seen = search->credit;
+    if (paid > REFS_SLICE_STEPS_MAX) return REFS_SLICE_STEPS_MAX;
+    return paid > REFS_SLICE_STEPS ? (size_t)paid : REFS_SLICE_STEPS;
+}
+
 bool refs_work(struct vm *vm, bool idle)
 {
     struct refs_search *search = &vm->search;
@@ -347,7 +358,7 @@ bool refs_work(struct vm *vm, bool idle)
         refs_begin(vm);
     }
     uint64_t heap_bytes = vm->heap_bytes;
-    bool more = refs_slice(vm, REFS_SLICE_STEPS);
+    bool more = refs_slice(vm, refs_slice_steps(vm));
     if (search->group && search->group->serial == search->group_serial)
         search->group->memory_bytes -= (int64_t)(heap_bytes - vm->heap_bytes);
     return more;

@@ -30,6 +30,7 @@ struct refs_search {
     uint64_t steps;       /* of this search */
     uint64_t steps_last;  /* of the one before */
     uint64_t credit;      /* steps that what happened since then is worth */
+    uint64_t credit_seen; /* when the slice before was done */
     uint64_t heap_bytes_last;
     uint64_t found_count; /* cells freed by all searches */
     uint64_t search_count;

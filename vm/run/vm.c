@@ -216,7 +216,8 @@ void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended)
 bool vm_idle(struct vm *vm)
 {
     if (vm->dead && memory_drain_later(vm, 4096)) return true;
-    return vm->refs && refs_work(vm, true);
+    bool more = vm->refs && refs_work(vm, true);
+    return more || vm->dead;
 }
 
 /* -- waking ---------------------------------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ static enum native_outcome run_host_sleep(struct native_call *call)
 {
     struct run_host *host = vm_host(call->vm);
     host->ticket = native_wait(call, run_host_cancelled, host);
-    host->wait_count++;
+    host->tickets[host->wait_count++ % RUN_HOST_TICKETS] = host->ticket;
     return NATIVE_WAIT;
 }
 
@@ -42,6 +42,19 @@ static uint64_t run_host_clock(void *context)
     struct run_host *host = context;
     host->now_ns += host->tick_ns;
     return host->now_ns;
+}
+
+static uint64_t run_host_wall(void *context) { return ((struct run_host *)context)->wall_ns; }
+static void run_host_deadline(void *context, uint64_t at_ns)
+{
+    ((struct run_host *)context)->deadline_ns = at_ns;
+}
+
+void run_host_wake_all(struct run_host *host)
+{
+    uint32_t first = host->wait_count > RUN_HOST_TICKETS ? host->wait_count - RUN_HOST_TICKETS : 0;
+    for (uint32_t i = first, end = host->wait_count; i < end; i++)
+        vm_complete(host->vm, host->tickets[i % RUN_HOST_TICKETS], value_nil());
 }
 
 static void run_host_ready(void *context) { ((struct run_host *)context)->ready_count++; }
@@ -61,17 +74,25 @@ static const native_body run_host_natives[NATIVE_NUMBER_END] = {
 
 bool run_host_open(struct run_host *host, struct program *owned_program, uint64_t memory_bytes_max)
 {
+    return run_host_open_limited(host, owned_program, memory_bytes_max, UINT64_MAX);
+}
+
+bool run_host_open_limited(struct run_host *host, struct program *owned_program, uint64_t memory_bytes_max,
+                           uint64_t task_memory_bytes_max)
+{
     *host = (struct run_host){.program = owned_program, .tick_ns = 1000};
     builder_init(&host->output);
     builder_init(&host->stopped);
     const struct vm_options options = {
         .natives = run_host_natives,
         .memory_bytes_max = memory_bytes_max,
-        .task_memory_bytes_max = UINT64_MAX, /* memory_test.c sets its own */
+        .task_memory_bytes_max = task_memory_bytes_max,
         .seed = {1, 2},
         .host = host,
         .on_ready = run_host_ready,
         .cpu_ns = run_host_clock,
+        .clock_ns = run_host_wall,
+        .on_deadline = run_host_deadline,
     };
     if (owned_program) {
         struct code_failure failure;
