@@ -93,7 +93,11 @@ FLAGS_RELEASE := -O2 $(if $(IS_CLANG),,-fno-gcse -fno-crossjumping)
 FLAGS_DEBUG := -O0 -g -DCY_DEBUG
 FLAGS_SANITIZE := -O1 -g -DCY_DEBUG -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 
-ifdef SANITIZE
+ifdef FUZZ
+OUT := $(BUILD)/fuzz
+FLAGS_MODE := $(FLAGS_SANITIZE) -fsanitize=fuzzer-no-link
+SEPARATE := 1
+else ifdef SANITIZE
 OUT := $(BUILD)/sanitize
 FLAGS_MODE := $(FLAGS_SANITIZE)
 SEPARATE := 1
@@ -149,9 +153,10 @@ help:
 	@echo "make unit LAYERS='base code'   unit tests of some layers only"
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
-	@echo "make fuzz       damaged .toau files for TIME=300 seconds, from a new seed"
+	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files"
+	@echo "make bench-micro  small programs beside Lua, LuaJIT, Node and Python; BENCH='--only pure' passes options"
 	@echo "make format     clang-format over all C files"
-	@echo "make docs       write docs/OPCODES.md from the tables"
+	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
 	@echo "make install    into PREFIX=$(PREFIX), below DESTDIR when set"
 	@echo "make clean      remove $(BUILD)"
 	@echo "variables: BUILD CC WERROR=1 DEBUG=1 SANITIZE=1 CFLAGS LDFLAGS JOBS V=1"
@@ -276,7 +281,7 @@ unit-binary unit:
 endif
 
 .PHONY: test-binaries
-test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core
+test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core $(OUT)/fuzz_replay
 # The suite runs on the debug build, and the language tests again on the release that users get.
 test test-all: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
@@ -290,21 +295,52 @@ sanitize: check-deps-test
 valgrind: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
 	@$(TEST_RUN) --build $(BUILD)/debug --valgrind
-# Mutants of .toau files for TIME seconds, from a new seed.
+# Fuzz targets (tests/fuzz/target.def): fuzz_replay gives them files, for the corpora in the tree; under libFuzzer, which
+# comes with clang, fuzz_targets looks for new inputs.
+OBJECTS_TARGETS := $(OBJECTS) $(call OBJECTS_OF,tests/fuzz/toau_run.c $(wildcard tests/fuzz/target*.c))
+$(OUT)/fuzz_replay: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_replay.c)
+	$(call say,LINK $@)
+	$(Q)$(LINK) $^ $(LIBS_ALL) -o $@
+$(OUT)/fuzz_targets: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_libfuzzer.c)
+	$(call say,LINK $@)
+	$(Q)$(LINK) -fsanitize=fuzzer $^ $(LIBS_ALL) -o $@
+.PHONY: fuzz-targets
+fuzz-targets: $(OUT)/fuzz_targets
+
+# New inputs for TIME seconds, shared by the targets, then mutants of .toau files made with knowledge of the format.
 TIME ?= 300
 fuzz: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 all
 	+@$(MAKE) --no-print-directory SANITIZE=1 harnesses
-	@mkdir -p $(BUILD)/fuzz && cd $(BUILD)/fuzz && FUZZ_MS=$(TIME)000 BUILD=$(abspath $(BUILD))/debug \
-	    CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize $(CURDIR)/tests/fuzz/toau_mutate_slow_test.py
+	+@$(MAKE) --no-print-directory FUZZ=1 CC=clang fuzz-targets
+	@tests/fuzz/run_fuzz.py --build $(BUILD) --seconds $(TIME)
+	@mkdir -p $(BUILD)/fuzz/mutants && cd $(BUILD)/fuzz/mutants && FUZZ_MS=$$(($(TIME) * 100)) \
+	    BUILD=$(abspath $(BUILD))/debug CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize \
+	    $(CURDIR)/tests/fuzz/toau_mutate_slow_test.py
 
 run: all
 	@bench/demo.sh $(OUT)
 
+# -- measuring -----------------------------------------------------------------------------------------------------
+
+# Small programs in five languages; BENCH='--rounds 9 --only pure' passes options (bench/README.md).
+BENCH ?=
+BENCH_TOOLS := $(OUT)/bench/start_up $(OUT)/bench/empty_c $(OUT)/bench/empty_c_libraries
+$(OUT)/bench/start_up: bench/micro/start_up.c
+$(OUT)/bench/empty_c $(OUT)/bench/empty_c_libraries: bench/micro/empty.c
+$(OUT)/bench/empty_c_libraries: private BENCH_LIBS = -Wl,--no-as-needed $(LIBS_ALL)
+$(BENCH_TOOLS): | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $@)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -D_GNU_SOURCE= $< $(BENCH_LIBS) -o $@
+.PHONY: bench-micro
+bench-micro: all $(OUT)/crownyc-core $(BENCH_TOOLS)
+	@bench/micro/run --crownyc $(OUT)/crownyc --tools $(OUT)/bench $(BENCH)
+
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 
 FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
-    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch])
+    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] bench/micro/*.c)
 format:
 	clang-format -i $(FORMATTED)
 format-check:
@@ -314,11 +350,17 @@ $(OUT)/tools/gen_opcodes: docs/gen_opcodes.c $(wildcard vm/code/*.def vm/code/*.
 	@mkdir -p $(dir $@)
 	$(call say,CC $<)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
-docs: $(OUT)/tools/gen_opcodes
+$(OUT)/tools/gen_stdlib: docs/gen_stdlib.c $(wildcard vm/code/*.def) | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
+docs: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
 	$(OUT)/tools/gen_opcodes > docs/OPCODES.md
+	$(OUT)/tools/gen_stdlib $(STDLIB) > docs/STDLIB.md
 .PHONY: docs-check
-docs-check: $(OUT)/tools/gen_opcodes
+docs-check: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
 	@$(OUT)/tools/gen_opcodes | cmp - docs/OPCODES.md || { echo 'docs/OPCODES.md is old: make docs'; exit 1; }
+	@$(OUT)/tools/gen_stdlib $(STDLIB) | cmp - docs/STDLIB.md || { echo 'docs/STDLIB.md is old: make docs'; exit 1; }
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/crownyc $(DESTDIR)$(PREFIX)/share/doc/crownyc

@@ -224,6 +224,7 @@ struct function_decl {
     struct unit *unit;
     struct function_decl *parent; /* NULL at module level */
     struct symbol *symbol;        /* by which it knows itself; NULL for one without a name */
+    struct symbol *home;          /* what of its module it lies in; NULL in a test */
     struct captured *captures;
     uint32_t capture_count, capture_capacity;
     struct symbol
@@ -291,6 +292,10 @@ struct symbol {
     uint64_t last_read_serial; /* reads are numbered through the whole compilation */
     uint64_t return_serial;    /* of the last return whose value read it */
     struct span assigned_span; /* end 0: only declared */
+    /* Of a standard module: whether the program reaches it, and what of standard modules it reaches itself. */
+    bool needed;
+    struct symbol **uses;
+    uint32_t use_count, use_capacity;
 };
 
 struct node *ast_node(struct arena *arena, uint8_t kind, struct span span);

@@ -119,7 +119,8 @@ static bool check_bind(struct resolver *resolver, const struct node *call, const
         const struct argument *argument = &call->as.call.arguments[i];
         bool named = argument->name.text.count > 0;
         uint32_t index = named ? check_find_param(resolver, callee, &argument->name) : i;
-        if (index == PROGRAM_NO_INDEX) {
+        /* Past the parameters: behind a named argument, which the parser has reported. */
+        if (index == PROGRAM_NO_INDEX || index >= callee->param_count) {
             good = false;
             continue;
         }
@@ -365,7 +366,8 @@ void check_main(struct compilation *compilation)
     const struct symbol *symbol = entry ? entry->value.pointer : NULL;
     struct span start = {0, 0, 1, 1};
     if (!symbol || symbol->kind != SYMBOL_FUNCTION || !symbol->exported) {
-        if (symbol || compilation->read_whole)
+        bool missed = symbol || (compilation->read_whole && !compilation->options->tests);
+        if (missed)
             (void)diag_report_0(&compilation->diags, &unit->source, symbol ? symbol->span : start,
                                 DIAG_MAIN_MISSING);
         return;

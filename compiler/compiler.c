@@ -2,7 +2,7 @@
  *
  * compiler/compiler.c: the passes in a row.
  *
- *      load and parse ─► resolve, check, fold ─► emit ─► canonicalise ─► verify
+ *      load and parse ─► resolve, check, fold ─► prune ─► emit ─► canonicalise ─► verify
  *
  * Invariant: resolving also looks at what could be read of files with syntax errors, so that grammar and names are
  *            reported in one go. Code is written only when nothing was reported.
@@ -59,6 +59,7 @@ static cy_err compiler_run(struct compilation *compilation, struct program **pro
     compilation->read_whole = compilation->diags.count == 0;
     resolve_units(compilation);
     if (compilation->diags.count) return CY_ERR(BAD_FORMAT);
+    prune_units(compilation);
     CY_TRY(emit_units(compilation, program_out));
     cy_err err = compilation->diags.count ? CY_ERR(BAD_FORMAT) : CY_OK; /* limits are seen by the emitter */
     if (!cy_failed(err)) err = compiler_prove(*program_out, compilation->options->korean, messages);

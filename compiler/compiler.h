@@ -20,12 +20,17 @@ struct compile_options {
     const struct stdlib_module *stdlib;
     size_t stdlib_count;
     bool korean; /* the language of messages */
+    /* Test blocks of the main file become exported functions without parameters, named `test "NAME"`, and main need not
+     * be there. Otherwise they are checked and left out. */
+    bool tests;
     /* Appends the bytes of the file at `path` to `out`. NOT_FOUND makes the compiler try the other spelling of the
      * name; every other failure is reported where the file was named. source_file_read (source_file.h) reads the
      * disk. */
     cy_err (*read_source)(void *context, const char *path, struct builder *out);
     void *context;
 };
+
+#define TEST_NAME_PREFIX "test " /* of the functions that test blocks become */
 
 /* OK with *program_out (the caller frees it), or BAD_FORMAT with every message appended to `messages` and their number
  * in `*error_count_out` (at most LIMIT_COMPILE_ERRORS are shown, all are counted). NO_MEMORY does not come back: a

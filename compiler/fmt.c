@@ -4,8 +4,8 @@
  *
  * In:   tokens, and the bytes between them, in which comments and line ends are found.
  * Out:  lines of code, each with its comment apart, so that comments can be put in columns (fmt_lines.c).
- * Method: no tree. The grammar has no separators and few ambiguous marks: whether `-` has one operand or two, and whether
- *         `{` opens a map or a block, follows from the token before it (lexer.h has the words for both).
+ * Method: no tree. The grammar has few ambiguous marks: whether `-` has one operand or two, and whether `{` opens a map
+ *         or a block, follows from the token before it.
  * Invariant: nothing but space between tokens is made up or lost: fmt_same compares what comes out with what went in.
  */
 #include "compiler/fmt.h"

@@ -82,7 +82,8 @@ static uint32_t fmt_lines_columns(const struct fmt_lines *lines, const struct fm
     return line->indent * FMT_LINES_INDENT + (uint32_t)text_width(code);
 }
 
-/* The column of comments behind code, for the run of lines of one indentation that begins at `first`; *end_out is the line behind it. */
+/* The column of comments behind code, for the run of lines of one indentation that begins at `first`; *end_out is the
+ * line behind it. */
 static uint32_t fmt_lines_comment_column(const struct fmt_lines *lines, uint32_t first, uint32_t *end_out)
 {
     uint32_t widest = 0, i = first;

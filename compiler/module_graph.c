@@ -182,7 +182,7 @@ static cy_bytes module_graph_reason(struct compilation *compilation, cy_err err)
 
 /* -- imports ------------------------------------------------------------------------------------------------------- */
 
-static const struct stdlib_module *module_graph_find_std(const struct compilation *compilation, cy_bytes name)
+const struct stdlib_module *module_graph_find_std(const struct compilation *compilation, cy_bytes name)
 {
     for (size_t i = 0; i < compilation->options->stdlib_count; i++) {
         const struct stdlib_module *module = &compilation->options->stdlib[i];
@@ -206,6 +206,32 @@ static void module_graph_offer_std(const struct compilation *compilation, struct
     diag->nearest = nearest.best;
 }
 
+static struct unit *module_graph_std_unit(struct compilation *compilation, const struct stdlib_module *module)
+{
+    struct builder name;
+    builder_init(&name);
+    builder_text(&name, "std:");
+    builder_text(&name, module->name);
+    if (name.failed) mem_exhausted();
+    struct map_entry *loaded = map_find(&compilation->unit_names, builder_view(&name));
+    struct unit *unit = loaded ? loaded->value.pointer
+                               : module_graph_new_unit(compilation, builder_view(&name), builder_view(&name),
+                                                       cy_bytes_of(module->source, module->source_bytes));
+    builder_fini(&name);
+    return unit;
+}
+
+/* `list.map(...)` needs no import: the word alone brings std:list in. */
+static void module_graph_load_kinds(struct compilation *compilation, uint32_t kind_words)
+{
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        if (!(kind_words & 1u << kind) || compilation->kind_units[kind]) continue;
+        cy_bytes name = cy_bytes_from_text(kind_name((enum value_kind)kind, false));
+        const struct stdlib_module *module = module_graph_find_std(compilation, name);
+        if (module) compilation->kind_units[kind] = module_graph_std_unit(compilation, module);
+    }
+}
+
 /* `import "http"`. Inside std:http itself the word means the natives of that name. */
 static void module_graph_import_std(struct module_graph_path *path, struct unit *unit, struct node *node)
 {
@@ -220,15 +246,10 @@ static void module_graph_import_std(struct module_graph_path *path, struct unit 
     if (natives) node->as.import.native_module = name;
     const struct stdlib_module *module = module_graph_find_std(compilation, name);
     bool own = cy_bytes_equal(unit->name, builder_view(&full_name));
-    struct map_entry *loaded = map_find(&compilation->unit_names, builder_view(&full_name));
     if (own && natives)
         module = NULL;
-    else if (module && loaded)
-        node->as.import.unit = loaded->value.pointer;
     else if (module)
-        node->as.import.unit =
-            module_graph_new_unit(compilation, builder_view(&full_name), builder_view(&full_name),
-                                  cy_bytes_of(module->source, module->source_bytes));
+        node->as.import.unit = module_graph_std_unit(compilation, module);
     builder_fini(&full_name);
     if (module || natives) return;
     struct diag *diag =
@@ -279,7 +300,10 @@ static void module_graph_name_import(struct compilation *compilation, struct uni
     path.count -= module_graph_ending(path);
     node->as.import.name = (struct word){module_graph_last_segment(path), node->as.import.path.span};
     bool found = node->as.import.unit || node->as.import.native_module.count;
-    if (found && !module_graph_is_name(compilation, node->as.import.name.text))
+    /* `test` is a keyword, and still the name of a module: before a dot it can be nothing else. */
+    bool is_name = module_graph_is_name(compilation, node->as.import.name.text) ||
+                   cy_bytes_equal(node->as.import.name.text, CY_BYTES("test"));
+    if (found && !is_name)
         (void)diag_report_1(&compilation->diags, &unit->source, node->as.import.path.span, DIAG_IMPORT_NAME,
                             node->as.import.name.text);
 }
@@ -304,8 +328,30 @@ static void module_graph_load_imports(struct module_graph_path *path, struct uni
 
 struct module_graph_visit {
     struct unit *unit;
-    uint32_t next; /* declaration to look at */
+    unsigned next_kind; /* kind word to look at; these come first */
+    uint32_t next;      /* declaration to look at */
 };
+
+/* The next unit that the one on top needs before it, NULL at the end. `*import_out`: the node that says so, NULL for
+ * a kind word. Std modules make no circles: they use each other's functions, not each other's initialisers. */
+static struct unit *module_graph_next(const struct compilation *compilation, struct module_graph_visit *visit,
+                                      const struct node **import_out)
+{
+    *import_out = NULL;
+    while (visit->next_kind < KIND_COUNT) {
+        unsigned kind = visit->next_kind++;
+        struct unit *unit = compilation->kind_units[kind];
+        if (unit && visit->unit->kind_words & 1u << kind && unit->visit == UNIT_NEW) return unit;
+    }
+    while (visit->next < visit->unit->declarations.count) {
+        const struct node *node = visit->unit->declarations.items[visit->next++];
+        if (node->kind != NODE_IMPORT || !node->as.import.unit) continue;
+        if (node->as.import.unit->is_std && node->as.import.unit->visit == UNIT_OPEN) continue;
+        *import_out = node;
+        return node->as.import.unit;
+    }
+    return NULL;
+}
 
 static void module_graph_report_cycle(struct compilation *compilation, const struct module_graph_visit *stack,
                                       uint32_t count, const struct node *import)
@@ -330,25 +376,25 @@ static void module_graph_sort(struct compilation *compilation)
     struct module_graph_visit *stack =
         arena_alloc(&compilation->arena, compilation->units.count * sizeof *stack);
     uint32_t count = 0;
-    stack[count++] = (struct module_graph_visit){compilation->units.items[0], 0};
+    stack[count++] = (struct module_graph_visit){.unit = compilation->units.items[0]};
     stack[0].unit->visit = UNIT_OPEN;
     while (count > 0) {
         struct module_graph_visit *top = &stack[count - 1];
-        if (top->next == top->unit->declarations.count) {
+        const struct node *node;
+        struct unit *imported = module_graph_next(compilation, top, &node);
+        if (!imported) {
             top->unit->visit = UNIT_DONE;
             module_graph_add(&compilation->arena, &compilation->order, top->unit);
             count--;
             continue;
         }
-        struct node *node = top->unit->declarations.items[top->next++];
-        struct unit *imported = node->kind == NODE_IMPORT ? node->as.import.unit : NULL;
-        if (!imported || imported->visit == UNIT_DONE) continue;
+        if (imported->visit == UNIT_DONE) continue;
         if (imported->visit == UNIT_OPEN) {
             module_graph_report_cycle(compilation, stack, count, node);
             continue;
         }
         imported->visit = UNIT_OPEN;
-        stack[count++] = (struct module_graph_visit){imported, 0};
+        stack[count++] = (struct module_graph_visit){.unit = imported};
     }
 }
 
@@ -383,8 +429,10 @@ bool module_graph_load(struct compilation *compilation)
     builder_init(&path.folder);
     bool loaded = module_graph_load_main(&path);
     /* The list grows while it is walked: each unit brings in the ones it imports. */
-    for (uint32_t i = 0; i < compilation->units.count; i++)
+    for (uint32_t i = 0; i < compilation->units.count; i++) {
+        module_graph_load_kinds(compilation, compilation->units.items[i]->kind_words);
         module_graph_load_imports(&path, compilation->units.items[i]);
+    }
     builder_fini(&path.folder);
     if (loaded) module_graph_sort(compilation);
     return loaded;

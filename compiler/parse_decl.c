@@ -8,6 +8,7 @@
 #include "compiler/parse.h"
 
 #include "vm/base/check.h"
+#include "vm/base/mem.h"
 
 static struct node *parse_decl_import(struct parser *parser)
 {
@@ -142,10 +143,23 @@ static struct node *parse_decl_test(struct parser *parser)
     struct node *node = ast_node(parser->arena, NODE_TEST, parser->current.span);
     struct function_decl *function = arena_alloc_zeroed(parser->arena, sizeof *function);
     parse_advance(parser);
+    bool is_program =
+        parser->compilation->options->tests && parser->unit == parser->compilation->units.items[0];
+    if (is_program && parse_at(parser, TOKEN_STR)) {
+        /* A name that no identifier can be; so it clashes with another test's only. */
+        struct builder name;
+        builder_init(&name);
+        builder_printf(&name, TEST_NAME_PREFIX "\"%.*s\"", CY_BYTES_ARG(parser->current.text));
+        if (name.failed) mem_exhausted();
+        function->name = (struct word){arena_copy(parser->arena, builder_view(&name)), parser->current.span};
+        builder_fini(&name);
+        node->kind = NODE_FN;
+        node->flags |= NODE_EXPORTED;
+    }
     if (!parse_take(parser, TOKEN_STR))
         parse_report_expected(parser, parse_words(parser, "시험 이름", "the test's name in quotes"));
     function->unit = parser->unit;
-    function->in_test = true;
+    function->in_test = !is_program;
     function->span = node->span;
     if (!parser->panicking) function->body = parse_block(parser);
     node->as.function = function;

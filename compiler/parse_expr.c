@@ -71,6 +71,7 @@ bool parse_begins_expression(const struct parser *parser)
     case TOKEN_FN:
     case TOKEN_SPAWN:
     case TOKEN_REF: return true;
+    case TOKEN_TEST: return parser->ahead.kind == TOKEN_DOT;
     default: return false;
     }
 }
@@ -234,6 +235,15 @@ static struct node *parse_expr_nothing(struct parser *parser)
     return node;
 }
 
+/* `test.equal(...)`: the keyword begins a declaration only, so before a dot it is the module, in either spelling. */
+static struct node *parse_expr_test_module(struct parser *parser)
+{
+    if (parser->ahead.kind != TOKEN_DOT) return parse_expr_nothing(parser);
+    struct node *node = parse_expr_simple(parser, NODE_NAME);
+    node->as.name.text = CY_BYTES("test");
+    return node;
+}
+
 static struct node *parse_expr_operand(struct parser *parser)
 {
     switch (parser->current.kind) {
@@ -251,6 +261,7 @@ static struct node *parse_expr_operand(struct parser *parser)
     case TOKEN_FN: return parse_expr_function(parser);
     case TOKEN_SPAWN: return parse_expr_spawn(parser);
     case TOKEN_REF: return parse_expr_ref(parser);
+    case TOKEN_TEST: return parse_expr_test_module(parser);
     default: return parse_expr_nothing(parser);
     }
 }
@@ -305,6 +316,9 @@ static struct node *parse_expr_field(struct parser *parser, struct node *target)
     struct node *node = ast_node(parser->arena, NODE_FIELD, target->span);
     parse_advance(parser);
     node->as.field.target = target;
+    enum value_kind kind;
+    if (target->kind == NODE_NAME && kind_find(target->as.name.text, &kind))
+        parser->unit->kind_words |= 1u << kind;
     if (parse_at_word(parser)) {
         node->as.field.name = (struct word){parser->current.text, parser->current.span};
         parse_advance(parser);

@@ -148,12 +148,20 @@ static struct symbol *resolve_prelude(struct resolver *resolver, cy_bytes word)
     return symbol;
 }
 
+/* What code that is part of the program reaches. */
+static struct symbol *resolve_use(struct resolver *resolver, struct symbol *symbol)
+{
+    bool in_test = resolver->function && resolver->function->in_test;
+    if (!in_test) prune_note_use(resolver->compilation, resolver->unit, resolver->home, symbol);
+    return symbol;
+}
+
 struct symbol *resolve_find(struct resolver *resolver, cy_bytes word)
 {
     struct map_entry *entry = map_find(&resolver->locals, word);
     if (entry && entry->value.pointer) return entry->value.pointer;
     entry = map_find(&resolver->unit->names, word);
-    if (entry) return entry->value.pointer;
+    if (entry) return resolve_use(resolver, entry->value.pointer);
     return resolve_prelude(resolver, word);
 }
 
@@ -186,7 +194,7 @@ static bool resolve_report_particle(struct resolver *resolver, const struct word
 void resolve_report_unknown(struct resolver *resolver, const struct word *word)
 {
     if (resolve_report_particle(resolver, word)) return;
-    if (native_module_exists(word->text)) {
+    if (native_module_exists(word->text) || module_graph_find_std(resolver->compilation, word->text)) {
         (void)resolve_report(resolver, word->span, DIAG_NOT_IMPORTED, word->text, CY_BYTES_NONE);
         return;
     }
@@ -206,8 +214,10 @@ void resolve_report_unknown(struct resolver *resolver, const struct word *word)
 
 static void resolve_offer_members(struct nearest *nearest, const struct unit *unit, cy_bytes native_module)
 {
-    for (uint32_t i = 0; unit && i < unit->symbols.count; i++)
-        if (unit->symbols.items[i]->exported) nearest_offer(nearest, unit->symbols.items[i]->name);
+    for (uint32_t i = 0; unit && i < unit->names.count; i++) {
+        const struct symbol *symbol = unit->names.entries[i].value.pointer;
+        if (symbol->exported) nearest_offer(nearest, unit->names.entries[i].key);
+    }
     const struct native_row *row;
     for (size_t i = 0; native_module.count && (row = native_row_at(i)) != NULL; i++) {
         cy_bytes english = cy_bytes_from_text(row->english);
@@ -241,11 +251,12 @@ struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, 
         native_module = module->import->as.import.native_module;
         if (!unit && !native_module.count) return NULL; /* the import failed, which was said there */
     } else {
+        unit = resolver->compilation->kind_units[module->value_kind];
         native_module = cy_bytes_from_text(kind_name((enum value_kind)module->value_kind, false));
     }
     const struct map_entry *entry = unit ? map_find(&unit->names, member->text) : NULL;
     struct symbol *symbol = entry ? entry->value.pointer : NULL;
-    if (symbol && symbol->exported) return symbol;
+    if (symbol && symbol->exported) return resolve_use(resolver, symbol);
     const struct native_row *row =
         native_module.count ? native_row_find_member(native_module, member->text) : NULL;
     if (row) return resolve_native_symbol(resolver, row);
@@ -295,7 +306,7 @@ void resolve_annotation(struct resolver *resolver, struct annotation *annotation
     enum value_kind kind;
     annotation->known = true;
     if (symbol && symbol->kind == SYMBOL_RECORD)
-        annotation->record = symbol->record;
+        annotation->record = resolve_use(resolver, symbol)->record;
     else if (!qualified && kind_find(annotation->name.text, &kind))
         annotation->kind = (uint8_t)kind;
     else {
@@ -345,6 +356,7 @@ void resolve_function(struct resolver *resolver, struct function_decl *function,
     bool initialiser = resolve_in_initialiser(resolver);
     function->parent = resolver->function;
     function->symbol = symbol;
+    function->home = resolver->home;
     function->in_test = function->in_test || (resolver->function && resolver->function->in_test);
     if (!function->in_test)
         resolve_list_function(resolver->arena,
@@ -450,7 +462,18 @@ static void resolve_global(struct resolver *resolver, struct node *node)
     }
     resolve_let_facts(symbol, node);
     symbol->ready = true;
-    symbol->needs_global = !symbol->literal || symbol->exported;
+    /* A standard module is whole in its program: nobody asks for its exports by name later. */
+    symbol->needs_global = !symbol->literal || (symbol->exported && !symbol->unit->is_std);
+}
+
+/* What a declaration declares: code inside it reaches things on its behalf. NULL for a test. */
+static struct symbol *resolve_home(const struct unit *unit, const struct node *node)
+{
+    if (node->kind == NODE_LET) return node->as.let.symbol;
+    if (node->kind != NODE_FN && node->kind != NODE_RECORD) return NULL;
+    cy_bytes name = node->kind == NODE_FN ? node->as.function->name.text : node->as.record->name.text;
+    const struct map_entry *entry = map_find(&unit->names, name);
+    return entry ? entry->value.pointer : NULL;
 }
 
 /* Annotations of functions are needed by calls in initialisers and in functions above them. */
@@ -458,6 +481,7 @@ static void resolve_signatures(struct resolver *resolver)
 {
     for (uint32_t i = 0; i < resolver->unit->declarations.count; i++) {
         struct node *node = resolver->unit->declarations.items[i];
+        resolver->home = resolve_home(resolver->unit, node);
         if (node->kind == NODE_RECORD) {
             struct record_decl *record = node->as.record;
             for (uint32_t k = 0; k < record->field_count; k++) {
@@ -479,6 +503,7 @@ static void resolve_unit(struct resolver *resolver, struct unit *unit)
     resolve_signatures(resolver);
     for (uint32_t i = 0; i < unit->declarations.count; i++) {
         struct node *node = unit->declarations.items[i];
+        resolver->home = resolve_home(unit, node);
         if (node->kind == NODE_LET)
             resolve_global(resolver, node);
         else if (node->kind == NODE_RECORD)
@@ -487,9 +512,8 @@ static void resolve_unit(struct resolver *resolver, struct unit *unit)
     resolver->function = NULL;
     for (uint32_t i = 0; i < unit->declarations.count; i++) {
         struct node *node = unit->declarations.items[i];
-        const struct map_entry *entry =
-            node->kind == NODE_FN ? map_find(&unit->names, node->as.function->name.text) : NULL;
-        if (node->kind == NODE_FN) resolve_function(resolver, node->as.function, entry->value.pointer);
+        resolver->home = resolve_home(unit, node);
+        if (node->kind == NODE_FN) resolve_function(resolver, node->as.function, resolver->home);
         if (node->kind == NODE_TEST) resolve_function(resolver, node->as.function, NULL);
     }
 }
@@ -525,6 +549,7 @@ void resolve_units(struct compilation *compilation)
         resolver.unit = unit;
         for (uint32_t k = 0; k < unit->declarations.count; k++)
             resolve_declare(&resolver, unit->declarations.items[k]);
+        if (unit->is_std) std_module_declare(compilation, unit);
     }
     for (uint32_t i = 0; i < compilation->order.count; i++) {
         resolve_unit(&resolver, compilation->order.items[i]);

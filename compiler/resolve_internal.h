@@ -27,6 +27,7 @@ struct resolver {
     struct diag_list *diags;
     struct unit *unit;
     struct function_decl *function; /* unit->init in initialisers */
+    struct symbol *home;            /* what of the module we are inside of; NULL in a test */
     struct map locals;              /* word to the struct symbol * it means here, or NULL */
     struct symbol **scope;          /* locals in sight, innermost last */
     uint32_t scope_count, scope_capacity;

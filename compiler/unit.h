@@ -10,6 +10,7 @@
 #include "compiler/ast.h"
 #include "compiler/compiler.h"
 #include "compiler/diag.h"
+#include "vm/code/opcode.h"
 
 struct symbol_list {
     struct symbol **items;
@@ -28,6 +29,7 @@ struct unit {
     struct source source;
     cy_bytes name; /* "main", "routes/table", "std:http" */
     bool is_std;
+    uint32_t kind_words; /* bit 1 << enum value_kind: `list.` stands somewhere, so that std:list is needed */
     struct node_list declarations;
     struct map names;               /* of the module's own scope: struct symbol * */
     struct symbol_list symbols;     /* the same in source order */
@@ -48,11 +50,13 @@ struct compilation {
     struct arena arena;
     struct diag_list diags;
     struct map keywords;
-    struct map prelude;     /* word to struct symbol *, made on first use */
-    struct map unit_names;  /* to struct unit * */
-    struct unit_list units; /* in load order: main first */
-    struct unit_list order; /* imported ones first, main last */
-    bool read_whole;        /* loading reported nothing, so what is missing is really missing */
+    struct map prelude;    /* word to struct symbol *, made on first use */
+    struct map unit_names; /* to struct unit * */
+    struct unit
+        *kind_units[KIND_COUNT]; /* std:list behind the word `list`; NULL when none, or not asked for */
+    struct unit_list units;      /* in load order: main first */
+    struct unit_list order;      /* imported ones first, main last */
+    bool read_whole;             /* loading reported nothing, so what is missing is really missing */
 };
 
 /* `options` are borrowed. compilation_fini frees all that the compilation and its units hold. */
@@ -62,6 +66,15 @@ void compilation_fini(struct compilation *compilation);
 void parse_unit(struct compilation *compilation, struct unit *unit);
 /* Loads main and all it imports, parses them, and puts them in order. False when main could not be read. */
 CY_NODISCARD bool module_graph_load(struct compilation *compilation);
+/* NULL when the standard library has no source of that name. */
+const struct stdlib_module *module_graph_find_std(const struct compilation *compilation, cy_bytes name);
+/* Korean names of what a standard module exports; reports names that its natives have too. Behind declaring. */
+void std_module_declare(struct compilation *compilation, struct unit *unit);
+/* Notes that the code being resolved reaches `symbol`: `home` is what it lies in, of `unit`. */
+void prune_note_use(struct compilation *compilation, const struct unit *unit, struct symbol *home,
+                    struct symbol *symbol);
+/* Takes out of standard modules what the program does not reach, and the modules that are empty then. */
+void prune_units(struct compilation *compilation);
 /* Names, slots, captures, calls, constants of every unit. */
 void resolve_units(struct compilation *compilation);
 /* The program. Only after everything before it reported nothing. */

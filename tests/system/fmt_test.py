@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/fmt_test.py: proves that crownyc fmt lays sources out as compiler/fmt.h promises, keeps every comment, can
-# be repeated, changes no program (on every source in the repository, also with keywords in the other language), and
+# tests/system/fmt_test.py: proves that crownyc fmt lays sources out as compiler/fmt.h promises, keeps every comment,
+# can be repeated, changes no program (on every source in the repository, also with keywords in the other language), and
 # touches nothing that it cannot read.
 
 import pathlib
@@ -106,8 +106,8 @@ def test_keywords_are_converted_where_they_are_keywords(folder):
     source = 'let r = {if: 1}\nfn f(x) { 만약 x 아닌 아니면 }\n'
     code, out, err = fmt("-", "--keywords", "ko", stdin='let r = {if: true}\nexport fn main(args) { '
                                                         'if !r.if && not 티 { return 옴 } }\n')
-    check_equal((code, out), (EXIT_OK, '변수 r = {if: 참}\n내보내기 함수 main(args) { 만약 !r.if && 아닌 참 { 반환 없음 } }\n'),
-                "Korean")
+    check_equal((code, out), (EXIT_OK, '변수 r = {if: 참}\n내보내기 함수 main(args) { '
+                                       '만약 !r.if && 아닌 참 { 반환 없음 } }\n'), "Korean")
     check_equal(fmt("-", "--keywords", "en", stdin=out)[1],
                 'let r = {if: true}\nexport fn main(args) { if !r.if && not true { return nil } }\n', "English")
     check_equal(fmt("-", "--keywords", "fr", stdin=source)[0], EXIT_USAGE, "an unknown language")
@@ -137,7 +137,7 @@ def test_check_names_what_would_change(folder):
 
 
 def comments(source):
-    """What stands behind // on each line. Runs of spaces count as one: a string may hold // and have a comment after it."""
+    """What stands behind // on each line. Runs of spaces count as one: a string may hold // before a comment."""
     return [re.sub(r"\s+", " ", found).strip() for found in re.findall(r"//.*", source.read_text())]
 
 

@@ -20,7 +20,7 @@ def files(*suffixes):
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [f for f in folders if f not in SKIPPED_FOLDERS
                       and not (pathlib.Path(folder) / f / "objects").is_dir()]
-        for name in names:
+        for name in set(names) - SKIPPED_FOLDERS: # .git is a file in a work tree
             path = pathlib.Path(folder, name).relative_to(ROOT)
             if not suffixes or path.suffix in suffixes:
                 found.append(path)

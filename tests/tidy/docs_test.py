@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/tidy/docs_test.py: proves that nothing in the tree names a machine it was made on or a host it was fetched from,
-# that papers link to files that exist, and that docs/OPCODES.md is what the tables say.
+# that papers link to files that exist, that docs/OPCODES.md and docs/STDLIB.md are what the tables say, and that every
+# name of the standard library has a Korean spelling, a meaning and an example.
 
 import os
 import pathlib
@@ -48,6 +49,27 @@ def old_opcodes():
     return [] if result.returncode == 0 else [(result.stdout + result.stderr).strip()[-500:]]
 
 
+ENTRY = re.compile(r"^### `[^`]+` · `([^`]*)`\n(.*?)(?=^##|\Z)", re.S | re.M)
+
+
+def poor_entries(page):
+    """Names of docs/STDLIB.md without a Korean spelling, a meaning or an example."""
+    complaints = []
+    for match in ENTRY.finditer(page):
+        title = match.group(0).split("\n", 1)[0]
+        korean = match.group(1).rpartition(".")[2]
+        text = re.sub(r"```text\n.*?```", "", match.group(2), flags=re.S).strip().partition("\n")[2].strip()
+        if not re.search("[가-힣]", korean):
+            complaints.append(f"{title}: no Korean name")
+        if not text:
+            complaints.append(f"{title}: no meaning")
+        if "```text\n" not in match.group(2):
+            complaints.append(f"{title}: no example in vm/code/native_example.def")
+        elif title.split("`")[1] not in match.group(2):
+            complaints.append(f"{title}: its examples are about something else")
+    return complaints
+
+
 def main():
     report = Report()
     texts = {}
@@ -60,8 +82,14 @@ def main():
     report.rule("no registry host", found(REGISTRY_HOST, texts))
     papers = {path: text for path, text in texts.items() if path.endswith(".md")}
     report.rule("links lead somewhere", dead_links(papers, lambda place: (ROOT / place).exists()))
-    report.rule("docs/OPCODES.md is up to date", old_opcodes())
+    report.rule("docs/OPCODES.md and docs/STDLIB.md are up to date", old_opcodes())
 
+    page = texts.get("docs/STDLIB.md", "")
+    report.rule("docs/STDLIB.md has entries", [] if len(ENTRY.findall(page)) > 40 else ["hardly any"])
+    report.rule("each has a Korean name, a meaning and an example", poor_entries(page))
+
+    planted = "### `a.b` · `a.b`\n\n`b()`\n\nGives b.\n\n```text\na.d()\n```\n\n### `a.c` · `a.다`\n\n`c()`\n\n\n## d\n"
+    report.must_find("planted: entries", poor_entries(planted), 4)
     report.must_find("planted: path",
                      found(MACHINE_PATH, {"a": "see /ho" "me/kim/x, not vm/work/x or https://a.b/home/x"}))
     report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))

@@ -30,7 +30,7 @@ MAY_INCLUDE = {
 MAY_INCLUDE["vm/cli"] = list(MAY_INCLUDE)  # the command line ties everything together; nothing includes it
 MAY_INCLUDE["vm"] = ["vm/base", "vm/cli"]  # vm/main.c
 LIBRARIES = {
-    "utf8proc.h": ["vm/base/text.c"],
+    "utf8proc.h": ["vm/base/text.c", "vm/base/text_unicode.c"],
     "openssl/": ["vm/sys/", "vm/net/"],
     "ares.h": ["vm/net/"],
     "yaml.h": ["vm/native/"],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/base/text.h: UTF-8 text as people see it. utf8proc stands behind this file and nowhere else.
+ * vm/base/text.h: UTF-8 text as people see it. utf8proc stands behind this header and nowhere else.
  *
  * Not here: case of ASCII protocol words (bytes.h).
  */
@@ -20,6 +20,17 @@ size_t text_code_point_count(cy_bytes text); /* malformed bytes count one each *
 size_t text_grapheme_count(cy_bytes text);
 /* Columns on a terminal: Hangul and CJK 2, combining 0, tab and control 1. */
 size_t text_width(cy_bytes text);
+
+/* The end of the grapheme cluster that begins at `offset`, which lies before the end of the text. */
+size_t text_grapheme_end(cy_bytes text, size_t offset);
+/* UPPER and LOWER: simple mappings, one code point to one. FOLD: full case folding, for comparing. */
+enum text_case { TEXT_UPPER, TEXT_LOWER, TEXT_FOLD };
+enum { TEXT_CASE_MAX = 4 };
+/* What a valid code point becomes; gives how many there are, 1..TEXT_CASE_MAX. */
+size_t text_map_case(uint32_t code_point, enum text_case to, uint32_t mapped_out[TEXT_CASE_MAX]);
+bool text_is_space(uint32_t code_point);
+bool text_is_mark(uint32_t code_point);             /* what normal forms put in order behind a letter */
+bool text_code_point_is_valid(uint32_t code_point); /* what UTF-8 can say: no surrogate, not above U+10FFFF */
 
 bool text_is_identifier_start(uint32_t code_point); /* a letter or _ */
 bool text_is_identifier_part(uint32_t code_point);  /* a letter, a mark, a digit or _ */

@@ -70,6 +70,8 @@ bool cli_ends_with(const char *text, const char *end);
 bool cli_is_source(const char *path);
 /* Appends the .toau of a source (.han, .한선) or RPN text (.rpn) to `toau`. Returns an exit code; messages are out. */
 int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau);
+/* The same with the test blocks of the source in it. */
+int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau);
 /* Appends the bytes of a .toau, unchecked. */
 int cli_read_toau(struct cli_options *options, const char *path, struct builder *toau);
 /* Reads, checks and verifies a .toau; `toau` holds the bytes the program points into. */

@@ -18,6 +18,11 @@
 
 int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau)
 {
+    return cli_compile_with(options, path, false, toau);
+}
+
+int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau)
+{
     if (cli_ends_with(path, ".rpn")) {
         fprintf(stderr, "%s: %s: reading RPN text is not there yet\n", options->name, path);
         return EXIT_CODE_PROGRAM;
@@ -27,6 +32,7 @@ int cli_compile_to(struct cli_options *options, const char *path, struct builder
         .stdlib = stdlib_modules,
         .stdlib_count = stdlib_module_count,
         .korean = options->korean,
+        .tests = tests,
         .read_source = source_file_read,
     };
     struct program *program = NULL;

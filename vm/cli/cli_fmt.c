@@ -16,13 +16,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CLI_FMT_FOLDER_DEPTH 32
+#define CLI_FMT_FOLDER_DEPTH \
+    32 /* of folders in folders; links to folders are not followed, so only a made-up tree is deeper */
 
 struct cli_fmt {
     struct cli_options *options;
@@ -34,11 +36,9 @@ struct cli_fmt {
 /* Behind a link, the file it names is replaced and not the link. */
 static cy_err cli_fmt_replace(const char *path, cy_bytes bytes)
 {
-    char *real = realpath(path, NULL);
-    if (!real) return cy_err_from_errno(errno);
-    cy_err err = file_write(real, bytes);
-    free(real);
-    return err;
+    char real[PATH_MAX];
+    if (!realpath(path, real)) return cy_err_from_errno(errno);
+    return file_write(real, bytes);
 }
 
 static void cli_fmt_file(struct cli_fmt *run, const char *path)
@@ -76,28 +76,50 @@ static void cli_fmt_entry(struct cli_fmt *run, const char *path, uint32_t depth)
     if (S_ISREG(about.st_mode) && cli_is_source(path)) cli_fmt_file(run, path);
 }
 
+/* The names in a folder, one after another, each ending in NUL. */
+static cy_err cli_fmt_names(const char *path, struct builder *names)
+{
+    DIR *folder = opendir(path);
+    if (!folder) return cy_err_from_errno(errno);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (entry->d_name[0] != '.')
+            builder_bytes(names, cy_bytes_of(entry->d_name, strlen(entry->d_name) + 1));
+    closedir(folder);
+    return names->failed ? CY_ERR(NO_MEMORY) : CY_OK;
+}
+
+/* In byte order, so that messages come in the same order everywhere: always the least name above the last one. */
+static const char *cli_fmt_next_name(cy_bytes names, const char *last)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < names.count; i += strlen((const char *)names.data + i) + 1) {
+        const char *name = (const char *)names.data + i;
+        if (last && strcmp(name, last) <= 0) continue;
+        if (!best || strcmp(name, best) < 0) best = name;
+    }
+    return best;
+}
+
 static void cli_fmt_folder(struct cli_fmt *run, const char *path, uint32_t depth)
 {
-    struct dirent **entries = NULL;
     if (depth > CLI_FMT_FOLDER_DEPTH) return;
-    int count = scandir(path, &entries, NULL, alphasort);
-    if (count < 0) {
+    struct builder names;
+    builder_init(&names);
+    cy_err err = cli_fmt_names(path, &names);
+    if (cy_failed(err)) {
         run->failed_count++;
-        cli_say_error(run->options, path, cy_err_from_errno(errno));
-        return;
+        cli_say_error(run->options, path, err);
     }
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.') {
-            struct builder below;
-            builder_init(&below);
-            builder_printf(&below, "%s/%s", path, entries[i]->d_name);
-            const char *text = builder_text_view(&below);
-            if (text) cli_fmt_entry(run, text, depth);
-            builder_fini(&below);
-        }
-        free(entries[i]);
+    const char *name = NULL;
+    while (!cy_failed(err) && (name = cli_fmt_next_name(builder_view(&names), name))) {
+        struct builder below;
+        builder_init(&below);
+        builder_printf(&below, "%s/%s", path, name);
+        const char *text = builder_text_view(&below);
+        if (text) cli_fmt_entry(run, text, depth);
+        builder_fini(&below);
     }
-    free(entries);
+    builder_fini(&names);
 }
 
 int cli_fmt(struct cli_options *options, int argc, char **argv)

@@ -186,17 +186,6 @@ enum native_outcome native_length(struct native_call *call)
     }
 }
 
-enum native_outcome native_int_wrapping_add(struct native_call *call)
-{
-    return native_return(call,
-                         value_int((int64_t)((uint64_t)call->args[0].as.i + (uint64_t)call->args[1].as.i)));
-}
-enum native_outcome native_int_wrapping_mul(struct native_call *call)
-{
-    return native_return(call,
-                         value_int((int64_t)((uint64_t)call->args[0].as.i * (uint64_t)call->args[1].as.i)));
-}
-
 enum native_outcome native_raise(struct native_call *call)
 {
     cy_bytes kind = native_has_arg(call, 1) ? string_bytes(call->args[1]) : CY_BYTES("thrown");

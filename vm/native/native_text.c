@@ -1,59 +1,121 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/native_text.c: module text. Work on str as bytes; only text.count looks at letters.
+ * vm/native/native_text.c: module text: looking, taking apart, joining. Work on str as bytes.
  *
  * In:   arguments already checked against native.def. Out: new str values.
- * Invariant: work that grows with its input charges the budget, about one step per 100 bytes.
+ * Invariant: work that grows with its input charges the budget, about one step per 100 bytes. A result of known size
+ *            is written where it stays.
+ * Not here: letters and columns (native_text_unicode.c), numbers and byte forms (native_text_form.c).
  */
 #define _GNU_SOURCE /* memmem */
 #include "vm/base/limits.h"
-#include "vm/base/text.h"
-#include "vm/native/native_bodies.h"
+#include "vm/native/native_text_internal.h"
 #include "vm/run/heap.h"
-#include "vm/run/object.h"
-#include "vm/run/vm.h"
 
-enum { NATIVE_TEXT_BYTES_PER_STEP = 100 };
-
-static cy_bytes native_text_arg(const struct native_call *call, uint32_t index)
-{
-    return string_bytes(call->args[index]);
-}
-
-static void native_text_charge(struct native_call *call, size_t bytes)
-{
-    native_charge(call, bytes / NATIVE_TEXT_BYTES_PER_STEP);
-}
-
-static enum native_outcome native_text_failed(struct native_call *call, cy_err err, const char *native)
+enum native_outcome native_text_failed(struct native_call *call, cy_err err, const char *native)
 {
     return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
 }
 
-static enum native_outcome native_text_return(struct native_call *call, cy_bytes text, const char *native)
+enum native_outcome native_text_return(struct native_call *call, cy_bytes text, const char *native)
 {
+    if (call->args[0].tag == TAG_STR && text.count == native_text_arg(call, 0).count &&
+        text.data == native_text_arg(call, 0).data)
+        return native_return(call, native_take_arg(call, 0));
     cy_value value;
     cy_err err = string_new(call->vm, text, &value);
     return cy_failed(err) ? native_text_failed(call, err, native) : native_return(call, value);
 }
 
-/* Byte index of `part` at or behind `from`, SIZE_MAX when there is none. An empty part is found at once. */
-static size_t native_text_index(cy_bytes text, cy_bytes part, size_t from)
+void native_text_build(struct native_call *call, struct builder *builder)
+{
+    builder_init(builder);
+    builder->count_max = cy_max_size(vm_memory_left(call->vm, LIMIT_STRING_BYTES), 1);
+}
+
+enum native_outcome native_text_return_built(struct native_call *call, struct builder *built,
+                                             const char *native)
+{
+    cy_err err = builder_error(built);
+    native_text_charge(call, built->count);
+    enum native_outcome outcome = cy_failed(err) ? native_text_failed(call, err, native)
+                                                 : native_text_return(call, builder_view(built), native);
+    builder_fini(built);
+    return outcome;
+}
+
+size_t native_text_index(cy_bytes text, cy_bytes part, size_t from)
 {
     if (from > text.count) return SIZE_MAX;
     if (part.count == 0) return from;
-    const uint8_t *found = memmem(text.data + from, text.count - from, part.data, part.count);
-    return found ? (size_t)(found - text.data) : SIZE_MAX;
+    /* Looking for the first byte is the fastest way as long as it seldom misleads; memmem is linear for any part. */
+    size_t misled = 0;
+    for (; text.count - from >= part.count; from++) {
+        const uint8_t *found = memchr(text.data + from, part.data[0], text.count - from - part.count + 1);
+        if (!found) return SIZE_MAX;
+        from = (size_t)(found - text.data);
+        if (memcmp(found, part.data, part.count) == 0) return from;
+        if (++misled < 8) continue;
+        found = memmem(found, text.count - from, part.data, part.count);
+        return found ? (size_t)(found - text.data) : SIZE_MAX;
+    }
+    return SIZE_MAX;
 }
 
-/* -- looking --------------------------------------------------------------------------------------------- */
+/* Where a part occurs. Offsets fit in 32 bits: LIMIT_STRING_BYTES is 2^30. */
+struct native_text_places {
+    struct vm *vm;
+    uint32_t *items;
+    size_t count, capacity;
+    uint32_t first[256]; /* so that short texts allocate nothing */
+};
 
-enum native_outcome native_text_graphemes(struct native_call *call)
+static void native_text_places_fini(struct native_text_places *places)
 {
-    cy_bytes text = native_text_arg(call, 0);
-    native_text_charge(call, text.count * 4);
-    return native_return(call, value_int((int64_t)text_grapheme_count(text)));
+    if (places->items != places->first)
+        heap_free(places->vm, places->items, places->capacity * sizeof *places->items);
 }
+
+static bool native_text_places_grow(struct native_text_places *places)
+{
+    size_t capacity = places->capacity * 2;
+    uint32_t *items = heap_alloc(places->vm, capacity * sizeof *items);
+    if (!items) return false;
+    memcpy(items, places->items, places->count * sizeof *items);
+    native_text_places_fini(places);
+    places->items = items;
+    places->capacity = capacity;
+    return true;
+}
+
+/* The first `max` occurrences of `part`, which is not empty, without overlapping. The caller calls fini, also after a
+ * failure. */
+static cy_err native_text_find_places(struct native_call *call, cy_bytes text, cy_bytes part, size_t max,
+                                      struct native_text_places *places)
+{
+    places->vm = call->vm;
+    places->items = places->first;
+    places->count = 0;
+    places->capacity = CY_COUNT_OF(places->first);
+    native_text_charge(call, text.count);
+    for (size_t from = 0; places->count < max; from += part.count) {
+        from = native_text_index(text, part, from);
+        if (from == SIZE_MAX) break;
+        if (places->count == places->capacity && !native_text_places_grow(places)) return CY_ERR(NO_MEMORY);
+        places->items[places->count++] = (uint32_t)from;
+    }
+    return CY_OK;
+}
+
+cy_err native_text_put(struct native_call *call, cy_value *place, cy_bytes text, size_t begin, size_t end)
+{
+    cy_value part;
+    CY_TRY(string_new(call->vm, cy_bytes_slice(text, begin, end), &part));
+    *place = part;
+    return CY_OK;
+}
+
+/* -- looking ------------------------------------------------------------------------------------------- */
 
 enum native_outcome native_text_contains(struct native_call *call)
 {
@@ -105,6 +167,46 @@ enum native_outcome native_text_find_last(struct native_call *call)
     return native_return(call, value_int(at == SIZE_MAX ? -1 : (int64_t)(text.count - part.count - at)));
 }
 
+/* An empty part occurs nowhere: counting it would be a riddle. */
+static bool native_text_part_given(struct native_call *call, const char *native)
+{
+    if (native_text_arg(call, 1).count > 0) return true;
+    (void)native_fail(call, CY_ERR(VALUE), "%s: the part is empty", native);
+    return false;
+}
+
+enum native_outcome native_text_count_of(struct native_call *call)
+{
+    if (!native_text_part_given(call, "text.count_of")) return NATIVE_FAIL;
+    cy_bytes text = native_text_arg(call, 0), part = native_text_arg(call, 1);
+    int64_t count = 0;
+    native_text_charge(call, text.count);
+    for (size_t at = 0; (at = native_text_index(text, part, at)) != SIZE_MAX; at += part.count) count++;
+    return native_return(call, value_int(count));
+}
+
+enum native_outcome native_text_find_all(struct native_call *call)
+{
+    if (!native_text_part_given(call, "text.find_all")) return NATIVE_FAIL;
+    struct native_text_places places;
+    cy_value found;
+    int64_t *to;
+    cy_err err =
+        native_text_find_places(call, native_text_arg(call, 0), native_text_arg(call, 1), SIZE_MAX, &places);
+    if (!cy_failed(err)) err = list_new_ints(call->vm, places.count, &found, &to);
+    for (size_t i = 0; i < places.count && !cy_failed(err); i++) to[i] = places.items[i];
+    native_text_places_fini(&places);
+    return cy_failed(err) ? native_text_failed(call, err, "text.find_all") : native_return(call, found);
+}
+
+enum native_outcome native_text_compare(struct native_call *call)
+{
+    cy_bytes a = native_text_arg(call, 0), b = native_text_arg(call, 1);
+    native_text_charge(call, cy_min_size(a.count, b.count));
+    int order = cy_bytes_compare(a, b);
+    return native_return(call, value_int((order > 0) - (order < 0)));
+}
+
 /* The distance of two words takes the product of their lengths; a letter pair is a few ns. */
 enum { NATIVE_TEXT_PAIRS_PER_STEP = 8 };
 
@@ -132,28 +234,155 @@ enum native_outcome native_text_nearest(struct native_call *call)
     return native_return(call, value_ref(best));
 }
 
-/* -- taking apart and joining ---------------------------------------------------------------------------- */
+/* -- taking apart and joining -------------------------------------------------------------------------- */
+
+/* `limit` of split and replace: 0 is none. False, failed, when it is negative. */
+static bool native_text_limit(struct native_call *call, uint32_t index, const char *native, size_t *limit_out)
+{
+    int64_t limit = native_has_arg(call, index) ? call->args[index].as.i : 0;
+    *limit_out = limit == 0 ? SIZE_MAX : (size_t)limit;
+    if (limit >= 0) return true;
+    (void)native_fail(call, CY_ERR(VALUE), "%s: limit must be 0 or more, not %lld", native, (long long)limit);
+    return false;
+}
+
+/* Columns of a table repeat: short parts that were made before, by a hash of their bytes. What is here is held by the
+ * list in the making. */
+enum { NATIVE_TEXT_RECENT = 2048, NATIVE_TEXT_RECENT_BYTES = 16, NATIVE_TEXT_RECENT_MIN = 256 };
+struct native_text_recent {
+    cy_value made[NATIVE_TEXT_RECENT];
+};
+
+static uint32_t native_text_recent_slot(cy_bytes part)
+{
+    uint64_t a = 0, b = 0;
+    memcpy(&a, part.data, cy_min_size(part.count, 8));
+    if (part.count > 8) memcpy(&b, part.data + 8, part.count - 8);
+    return (uint32_t)(((a ^ (b + part.count) * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu) >> 40) %
+           NATIVE_TEXT_RECENT;
+}
+
+static cy_err native_text_put_recent(struct native_call *call, struct native_text_recent *recent,
+                                     cy_value *place, cy_bytes text, size_t begin, size_t end)
+{
+    if (end - begin > NATIVE_TEXT_RECENT_BYTES) return native_text_put(call, place, text, begin, end);
+    cy_bytes part = cy_bytes_slice(text, begin, end);
+    cy_value *made = &recent->made[native_text_recent_slot(part)];
+    if (made->tag == TAG_STR && cy_bytes_equal(string_bytes(*made), part)) {
+        *place = value_ref(*made);
+        return CY_OK;
+    }
+    CY_TRY(native_text_put(call, place, text, begin, end));
+    *made = *place;
+    return CY_OK;
+}
+
+/* The parts between places, each separator of `separator_bytes`. */
+static cy_err native_text_cut_at(struct native_call *call, cy_bytes text,
+                                 const struct native_text_places *places, size_t separator_bytes,
+                                 cy_value *parts)
+{
+    struct native_text_recent recent;
+    bool many = places->count >= NATIVE_TEXT_RECENT_MIN;
+    size_t from = 0;
+    if (many) memset(&recent, 0, sizeof recent);
+    for (size_t i = 0; i <= places->count; i++) {
+        size_t end = i < places->count ? places->items[i] : text.count;
+        CY_TRY(many ? native_text_put_recent(call, &recent, &parts[i], text, from, end)
+                    : native_text_put(call, &parts[i], text, from, end));
+        from = end + separator_bytes;
+    }
+    return CY_OK;
+}
 
 enum native_outcome native_text_split(struct native_call *call)
 {
     cy_bytes text = native_text_arg(call, 0), separator = native_text_arg(call, 1);
+    size_t limit;
     if (separator.count == 0) return native_fail(call, CY_ERR(VALUE), "text.split: the separator is empty");
+    if (!native_text_limit(call, 2, "text.split", &limit)) return NATIVE_FAIL;
+    struct native_text_places places;
+    cy_value list = value_nil(), *parts;
+    cy_err err =
+        native_text_find_places(call, text, separator, limit == SIZE_MAX ? limit : limit - 1, &places);
+    if (!cy_failed(err)) err = list_new_values(call->vm, places.count + 1, &list, &parts);
+    if (!cy_failed(err)) err = native_text_cut_at(call, text, &places, separator.count, parts);
+    native_text_places_fini(&places);
+    if (!cy_failed(err)) return native_return(call, list);
+    value_unref(call->vm, list);
+    return native_text_failed(call, err, "text.split");
+}
+
+enum native_outcome native_text_split_once(struct native_call *call)
+{
+    cy_bytes text = native_text_arg(call, 0), separator = native_text_arg(call, 1);
+    if (separator.count == 0)
+        return native_fail(call, CY_ERR(VALUE), "text.split_once: the separator is empty");
     native_text_charge(call, text.count);
-    cy_value parts;
-    cy_err err = list_new(call->vm, 0, &parts);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.split");
-    for (size_t from = 0;;) {
-        size_t end = native_text_index(text, separator, from);
-        cy_value part;
-        err = string_new(call->vm, cy_bytes_slice(text, from, end == SIZE_MAX ? text.count : end), &part);
-        if (!cy_failed(err)) err = list_append(call->vm, &parts, part);
-        if (cy_failed(err)) {
-            value_unref(call->vm, parts);
-            return native_text_failed(call, err, "text.split");
-        }
-        if (end == SIZE_MAX) return native_return(call, parts);
-        from = end + separator.count;
+    size_t at = native_text_index(text, separator, 0);
+    if (at == SIZE_MAX) return native_return(call, value_nil());
+    cy_value parts, *places;
+    cy_err err = list_new_values(call->vm, 2, &parts, &places);
+    if (cy_failed(err)) return native_text_failed(call, err, "text.split_once");
+    err = native_text_put(call, &places[0], text, 0, at);
+    if (!cy_failed(err)) err = native_text_put(call, &places[1], text, at + separator.count, text.count);
+    if (!cy_failed(err)) return native_return(call, parts);
+    value_unref(call->vm, parts);
+    return native_text_failed(call, err, "text.split_once");
+}
+
+/* The next line of `text` at `*at`, which moves behind its end; false past the last. */
+static bool native_text_next_line(cy_bytes text, size_t *at, size_t *begin_out, size_t *end_out)
+{
+    if (*at >= text.count) return false;
+    size_t end = *at + cy_bytes_find(cy_bytes_skip(text, *at), '\n');
+    *begin_out = *at;
+    *at = end + 1;
+    *end_out = end < text.count && end > *begin_out && text.data[end - 1] == '\r' ? end - 1 : end;
+    return true;
+}
+
+/* The next run of what is no white space. */
+static bool native_text_next_word(cy_bytes text, size_t *at, size_t *begin_out, size_t *end_out)
+{
+    bool inside = false;
+    while (*at < text.count) {
+        uint32_t code_point;
+        size_t length;
+        bool space = text_decode(cy_bytes_skip(text, *at), &code_point, &length) && text_is_space(code_point);
+        if (space && inside) break;
+        if (!space && !inside) *begin_out = *at;
+        inside = inside || !space;
+        *at += length;
     }
+    *end_out = *at;
+    return inside;
+}
+
+static enum native_outcome native_text_walk(struct native_call *call, const char *native,
+                                            bool (*next)(cy_bytes, size_t *, size_t *, size_t *))
+{
+    cy_bytes text = native_text_arg(call, 0);
+    size_t at = 0, count = 0, begin, end;
+    while (next(text, &at, &begin, &end)) count++;
+    native_text_charge(call, 2 * text.count);
+    cy_value parts, *places;
+    cy_err err = list_new_values(call->vm, count, &parts, &places);
+    if (cy_failed(err)) return native_text_failed(call, err, native);
+    at = 0;
+    for (size_t i = 0; i < count && !cy_failed(err) && next(text, &at, &begin, &end); i++)
+        err = native_text_put(call, &places[i], text, begin, end);
+    if (!cy_failed(err)) return native_return(call, parts);
+    value_unref(call->vm, parts);
+    return native_text_failed(call, err, native);
+}
+enum native_outcome native_text_lines(struct native_call *call)
+{
+    return native_text_walk(call, "text.lines", native_text_next_line);
+}
+enum native_outcome native_text_words(struct native_call *call)
+{
+    return native_text_walk(call, "text.words", native_text_next_word);
 }
 
 enum native_outcome native_text_join(struct native_call *call)
@@ -183,57 +412,103 @@ enum native_outcome native_text_join(struct native_call *call)
     return native_return(call, joined);
 }
 
-enum native_outcome native_text_lower(struct native_call *call)
+/* Whether the code point at the start of `at` is one of `letters`; `*length_out` is its length. */
+static bool native_text_starts_in(cy_bytes at, cy_bytes letters, size_t *length_out)
+{
+    uint32_t code_point;
+    return text_decode(at, &code_point, length_out) &&
+           native_text_index(letters, cy_bytes_slice(at, 0, *length_out), 0) != SIZE_MAX;
+}
+
+/* Without the code points of args[1], or spaces, tabs, CR and LF, at the sides asked for. */
+static enum native_outcome native_text_cut(struct native_call *call, bool start, bool end, const char *native)
 {
     cy_bytes text = native_text_arg(call, 0);
-    cy_value lower;
-    uint8_t *to;
-    cy_err err = string_new_blank(call->vm, text.count, &lower, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.lower_ascii");
-    for (size_t i = 0; i < text.count; i++) {
-        uint8_t byte = text.data[i];
-        to[i] = byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
+    cy_bytes letters = native_has_arg(call, 1) ? native_text_arg(call, 1) : CY_BYTES(" \t\r\n");
+    size_t length;
+    uint64_t looked = 0;
+    while (start && text.count > 0 && looked <= LIMIT_WALK_STEPS) {
+        if (!native_text_starts_in(text, letters, &length)) break;
+        text = cy_bytes_skip(text, length);
+        looked += 1 + letters.count / 16;
     }
-    native_text_charge(call, text.count);
-    return native_return(call, lower);
+    while (end && text.count > 0 && looked <= LIMIT_WALK_STEPS) {
+        size_t at = text.count - 1;
+        while (at > 0 && text.count - at < 4 && (text.data[at] & 0xc0) == 0x80) at--;
+        if (!native_text_starts_in(cy_bytes_skip(text, at), letters, &length) || at + length != text.count)
+            break;
+        text.count = at;
+        looked += 1 + letters.count / 16;
+    }
+    native_charge(call, looked / 16);
+    if (looked > LIMIT_WALK_STEPS)
+        return native_fail(call, CY_ERR(LIMIT), "%s: %s (WALK_STEPS: %d)", native,
+                           cy_err_text(CY_ERR(LIMIT), vm_korean(call->vm)), LIMIT_WALK_STEPS);
+    return native_text_return(call, text, native);
 }
-
-static bool native_text_is_space(uint8_t byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
-
 enum native_outcome native_text_trim(struct native_call *call)
 {
-    cy_bytes text = native_text_arg(call, 0);
-    size_t begin = 0, end = text.count;
-    while (begin < end && native_text_is_space(text.data[begin])) begin++;
-    while (end > begin && native_text_is_space(text.data[end - 1])) end--;
-    if (end - begin == text.count) return native_return(call, native_take_arg(call, 0));
-    return native_text_return(call, cy_bytes_slice(text, begin, end), "text.trim");
+    return native_text_cut(call, true, true, "text.trim");
+}
+enum native_outcome native_text_trim_start(struct native_call *call)
+{
+    return native_text_cut(call, true, false, "text.trim_start");
+}
+enum native_outcome native_text_trim_end(struct native_call *call)
+{
+    return native_text_cut(call, false, true, "text.trim_end");
+}
+
+enum native_outcome native_text_remove_prefix(struct native_call *call)
+{
+    cy_bytes text = native_text_arg(call, 0), start = native_text_arg(call, 1);
+    bool there = cy_bytes_start_with(text, start);
+    return native_text_return(call, there ? cy_bytes_skip(text, start.count) : text, "text.remove_prefix");
+}
+
+enum native_outcome native_text_remove_suffix(struct native_call *call)
+{
+    cy_bytes text = native_text_arg(call, 0), end = native_text_arg(call, 1);
+    bool there = text.count >= end.count && cy_bytes_equal(cy_bytes_skip(text, text.count - end.count), end);
+    return native_text_return(call, cy_bytes_slice(text, 0, text.count - (there ? end.count : 0)),
+                              "text.remove_suffix");
+}
+
+/* A text of known size, written once. */
+static cy_err native_text_put_between(struct native_call *call, cy_bytes text, size_t old_bytes,
+                                      cy_bytes with, const struct native_text_places *places,
+                                      cy_value *owned_out)
+{
+    size_t bytes, from = 0;
+    uint8_t *to;
+    if (cy_mul_overflows(places->count, with.count, &bytes) ||
+        cy_add_overflows(bytes, text.count - places->count * old_bytes, &bytes))
+        return CY_ERR(TOO_LARGE);
+    CY_TRY(string_new_blank(call->vm, bytes, owned_out, &to));
+    for (size_t i = 0; i < places->count; i++) {
+        to = (uint8_t *)mempcpy(to, text.data + from, places->items[i] - from);
+        if (with.count) to = (uint8_t *)mempcpy(to, with.data, with.count);
+        from = places->items[i] + old_bytes;
+    }
+    memcpy(to, text.data + from, text.count - from);
+    return CY_OK;
 }
 
 enum native_outcome native_text_replace(struct native_call *call)
 {
     cy_bytes text = native_text_arg(call, 0), old = native_text_arg(call, 1), with = native_text_arg(call, 2);
+    size_t limit;
     if (old.count == 0) return native_fail(call, CY_ERR(VALUE), "text.replace: old is empty");
-    struct builder out;
-    builder_init(&out);
-    out.count_max = cy_max_size(vm_memory_left(call->vm, LIMIT_STRING_BYTES), 1);
-    for (size_t from = 0; !out.failed;) {
-        size_t at = native_text_index(text, old, from);
-        builder_bytes(&out, cy_bytes_slice(text, from, at == SIZE_MAX ? text.count : at));
-        if (at == SIZE_MAX) break;
-        builder_bytes(&out, with);
-        from = at + old.count;
-    }
-    native_text_charge(call, text.count + out.count);
-    cy_err err = builder_error(&out);
-    enum native_outcome outcome = cy_failed(err)
-                                      ? native_text_failed(call, err, "text.replace")
-                                      : native_text_return(call, builder_view(&out), "text.replace");
-    builder_fini(&out);
-    return outcome;
+    if (!native_text_limit(call, 3, "text.replace", &limit)) return NATIVE_FAIL;
+    struct native_text_places places;
+    cy_value replaced;
+    cy_err err = native_text_find_places(call, text, old, limit, &places);
+    bool none = !cy_failed(err) && places.count == 0;
+    if (!cy_failed(err) && !none)
+        err = native_text_put_between(call, text, old.count, with, &places, &replaced);
+    native_text_places_fini(&places);
+    if (cy_failed(err)) return native_text_failed(call, err, "text.replace");
+    return native_return(call, none ? native_take_arg(call, 0) : replaced);
 }
 
 enum native_outcome native_text_repeat(struct native_call *call)

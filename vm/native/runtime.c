@@ -322,6 +322,10 @@ static int runtime_run_in(struct runtime *runtime)
     }
     err = configure_load_program(runtime, runtime->options->program, &loaded);
     if (cy_failed(err)) return EXIT_CODE_BAD_TOAU;
+    if (runtime->options->tests) {
+        runtime_test_all(runtime, loaded);
+        return runtime->options->tests->failed_count ? EXIT_CODE_PROGRAM : EXIT_CODE_OK;
+    }
     if (cy_failed(configure_new_instance(runtime, loaded, &runtime->instance))) return EXIT_CODE_PROGRAM;
     if (cy_failed(runtime_start_main(runtime))) return EXIT_CODE_PROGRAM;
     runtime_drive(runtime, &runtime->main_ended);

@@ -14,6 +14,13 @@
 #include "vm/base/error.h"
 #include "vm/base/exit_code.h"
 
+/* Runs the test functions that main exports instead of main itself (runtime_test.c). Counts are added to. */
+struct runtime_tests {
+    const char *name_prefix; /* of exported functions that are tests */
+    const char *filter;      /* only tests with this in their name; NULL: all */
+    uint32_t passed_count, failed_count, skipped_count;
+};
+
 struct runtime_options {
     const char *program_name; /* for messages */
     const char
@@ -24,6 +31,7 @@ struct runtime_options {
     uint32_t capabilities; /* granted bits of enum capability */
     const char *io;        /* loop back end, NULL: the best */
     bool korean;
+    struct runtime_tests *tests; /* NULL: main runs */
 };
 int runtime_run(const struct runtime_options *options);
 

@@ -135,6 +135,10 @@ CY_NODISCARD cy_err configure_start(struct runtime *runtime, const struct genera
                                     void (*done)(struct configuring *configuring, cy_value result));
 void configuring_free(struct configuring **configuring);
 
+/* -- vm/native/runtime_test.c ------------------------------------------------------------------------------ */
+
+void runtime_test_all(struct runtime *runtime, struct loaded_program *loaded);
+
 /* -- vm/native/serve.c ------------------------------------------------------------------------------------- */
 
 enum native_outcome serve_start(struct runtime *runtime, struct native_call *call);

@@ -273,3 +273,115 @@ cy_err list_extend(struct vm *vm, struct list *unshared, cy_value more)
         list_store(unshared, unshared->count++, value_ref(list_item(from, i)));
     return CY_OK;
 }
+
+/* -- for natives ----------------------------------------------------------------------------------------- */
+
+/* A list of `count` items of one kind, not yet filled. */
+static cy_err list_new_filled(struct vm *vm, enum list_kind kind, size_t count, cy_value *owned_out,
+                              struct list **list_out)
+{
+    CY_TRY(list_make(vm, count ? kind : LIST_EMPTY, count, list_out));
+    vm_charge_items(vm, count);
+    (*list_out)->count = (uint32_t)count;
+    *owned_out = list_value(*list_out);
+    return CY_OK;
+}
+
+cy_err list_new_ints(struct vm *vm, size_t count, cy_value *owned_out, int64_t **data_out)
+{
+    struct list *list;
+    CY_TRY(list_new_filled(vm, LIST_INT64, count, owned_out, &list));
+    *data_out = list->items.ints;
+    return CY_OK;
+}
+
+cy_err list_new_floats(struct vm *vm, size_t count, cy_value *owned_out, double **data_out)
+{
+    struct list *list;
+    CY_TRY(list_new_filled(vm, LIST_FLOAT64, count, owned_out, &list));
+    *data_out = list->items.floats;
+    return CY_OK;
+}
+
+cy_err list_new_values(struct vm *vm, size_t count, cy_value *owned_out, cy_value **data_out)
+{
+    struct list *list;
+    CY_TRY(list_new_filled(vm, LIST_ANY, count, owned_out, &list));
+    if (count) memset(list->items.any, 0, count * sizeof(cy_value));
+    *data_out = list->items.any;
+    return CY_OK;
+}
+
+const int64_t *list_ints(cy_value list)
+{
+    CHECK(list.tag == TAG_LIST);
+    return list_kind_of(list_of(list)) == LIST_INT64 ? list_of(list)->items.ints : NULL;
+}
+
+const double *list_floats(cy_value list)
+{
+    CHECK(list.tag == TAG_LIST);
+    return list_kind_of(list_of(list)) == LIST_FLOAT64 ? list_of(list)->items.floats : NULL;
+}
+
+const cy_value *list_values(cy_value list)
+{
+    CHECK(list.tag == TAG_LIST);
+    return list_kind_of(list_of(list)) == LIST_ANY ? list_of(list)->items.any : NULL;
+}
+
+cy_err list_own(struct vm *vm, cy_value *list, size_t more)
+{
+    CHECK(list->tag == TAG_LIST);
+    struct list *own = list_of(*list);
+    if (value_is_unshared(*list)) return list_make_room(vm, own, list_kind_of(own), own->count + more);
+    cy_value copy;
+    CY_TRY(list_copy(vm, *list, more, &copy));
+    vm->counters.copies++;
+    value_unref(vm, *list);
+    *list = copy;
+    return CY_OK;
+}
+
+cy_err list_append_all(struct vm *vm, cy_value *list, cy_value more)
+{
+    cy_value held = value_ref(more); /* it may be the list itself */
+    cy_err err = list_own(vm, list, list_count(more));
+    if (!cy_failed(err)) err = list_extend(vm, list_of(*list), held);
+    value_unref(vm, held);
+    return err;
+}
+
+/* Moves items [from, count) to `to`, inside the list's memory. */
+static void list_move(struct vm *vm, struct list *list, size_t from, size_t to)
+{
+    size_t item_bytes = list_item_bytes(list_kind_of(list));
+    uint8_t *memory = list->items.memory;
+    vm_charge_items(vm, list->count - from);
+    memmove(memory + to * item_bytes, memory + from * item_bytes, (list->count - from) * item_bytes);
+}
+
+cy_err list_remove_at(struct vm *vm, cy_value *list, size_t index)
+{
+    CY_TRY(list_own(vm, list, 0));
+    struct list *own = list_of(*list);
+    CHECK(index < own->count);
+    cy_value item = list_item(own, (uint32_t)index);
+    list_move(vm, own, index + 1, index);
+    own->count--;
+    value_unref(vm, item);
+    return CY_OK;
+}
+
+cy_err list_insert(struct vm *vm, cy_value *list, size_t index, cy_value owned_item)
+{
+    CY_TRY(list_append(vm, list, owned_item)); /* finds the kind and the room */
+    struct list *own = list_of(*list);
+    CHECK(index < own->count);
+    own->count--;
+    cy_value item = list_item(own, own->count);
+    list_move(vm, own, index, index + 1);
+    own->count++;
+    list_store(own, (uint32_t)index, item);
+    return CY_OK;
+}

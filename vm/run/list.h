@@ -46,11 +46,8 @@ static inline cy_value list_item(const struct list *list, uint32_t index)
     }
 }
 
-/* A list of ints 0..255, one byte each. */
-CY_NODISCARD cy_err list_new_bytes(struct vm *vm, cy_bytes bytes, cy_value *owned_out);
 /* One level deep, room for `more` items behind. */
 CY_NODISCARD cy_err list_copy(struct vm *vm, cy_value list, size_t more, cy_value *owned_out);
-CY_NODISCARD cy_err list_slice(struct vm *vm, cy_value list, size_t begin, size_t end, cy_value *owned_out);
 /* These need the only holder. */
 CY_NODISCARD cy_err list_set(struct vm *vm, struct list *unshared, uint32_t index, cy_value owned_item);
 CY_NODISCARD cy_err list_push(struct vm *vm, struct list *unshared, cy_value owned_item);

@@ -29,6 +29,26 @@ size_t list_count(cy_value list);
 cy_value list_get(cy_value list, size_t index);
 /* Appends; `list` points at the only holder and may be replaced when it was shared. */
 CY_NODISCARD cy_err list_append(struct vm *vm, cy_value *list, cy_value owned_item);
+/* A list of ints 0..255, one byte each. */
+CY_NODISCARD cy_err list_new_bytes(struct vm *vm, cy_bytes bytes, cy_value *owned_out);
+/* Lists of `count` items that the caller fills at once through `data_out`. Values are nil until then. */
+CY_NODISCARD cy_err list_new_ints(struct vm *vm, size_t count, cy_value *owned_out, int64_t **data_out);
+CY_NODISCARD cy_err list_new_floats(struct vm *vm, size_t count, cy_value *owned_out, double **data_out);
+CY_NODISCARD cy_err list_new_values(struct vm *vm, size_t count, cy_value *owned_out, cy_value **data_out);
+/* The items as they are stored, borrowed; NULL when the list stores another kind, or nothing. */
+const int64_t *list_ints(cy_value list);
+const double *list_floats(cy_value list);
+const cy_value *list_values(cy_value list);
+/* Items [begin, end) in a new list; CHECKs the bounds. */
+CY_NODISCARD cy_err list_slice(struct vm *vm, cy_value list, size_t begin, size_t end, cy_value *owned_out);
+/* Room for `more` items, of whatever kind it has, in a list that nobody else holds: else a copy takes its place. */
+CY_NODISCARD cy_err list_own(struct vm *vm, cy_value *list, size_t more);
+/* All items of `more` behind those of `list`, as list_append. */
+CY_NODISCARD cy_err list_append_all(struct vm *vm, cy_value *list, cy_value more);
+/* Moves [index + 1, count) one down over `index`, and one up to make a place for `owned_item` at index. As
+ * list_append. */
+CY_NODISCARD cy_err list_remove_at(struct vm *vm, cy_value *list, size_t index);
+CY_NODISCARD cy_err list_insert(struct vm *vm, cy_value *list, size_t index, cy_value owned_item);
 
 /* -- map: insertion-ordered ------------------------------------------------------------------------------ */
 CY_NODISCARD cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out);
@@ -50,6 +70,7 @@ CY_NODISCARD cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool 
 /* -- range ----------------------------------------------------------------------------------------------- */
 /* Ints in a range: 0 when it ends before it begins. CHECKs the tag. */
 uint64_t range_item_count(cy_value range);
+int64_t range_first(cy_value range);
 
 /* -- opaque: an immutable native thing with a count ------------------------------------------------------ */
 struct opaque_type {

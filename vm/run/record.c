@@ -147,6 +147,12 @@ uint64_t range_item_count(cy_value range)
     return range_count(range_of(range));
 }
 
+int64_t range_first(cy_value range)
+{
+    CHECK(range.tag == TAG_RANGE);
+    return range_of(range)->from;
+}
+
 cy_err ref_new(struct vm *vm, cy_value owned_value, cy_value *owned_out)
 {
     struct ref *ref = heap_new_object(vm, TAG_REF, sizeof *ref);

@@ -112,13 +112,13 @@ bool string_text_of(cy_value value, char room[STRING_NUMBER_BYTES], cy_bytes *te
         return true;
     }
     case TAG_FLOAT: {
-        struct builder text;
-        builder_init(&text);
+        /* A builder over the caller's room, which no text of a double fills: it asks for no memory and cannot fail.
+         * */
+        struct builder text = {
+            .data = (uint8_t *)room, .capacity = STRING_NUMBER_BYTES, .count_max = STRING_NUMBER_BYTES};
         builder_f64_text(&text, value.as.f);
-        size_t count = cy_min_size(text.count, STRING_NUMBER_BYTES);
-        if (!text.failed) memcpy(room, text.data, count);
-        *text_out = cy_bytes_of(room, text.failed ? 0 : count);
-        builder_fini(&text);
+        CHECK(!text.failed);
+        *text_out = builder_view(&text);
         return true;
     }
     default: return false;

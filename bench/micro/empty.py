@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+#
+# bench/micro/empty.py: nothing but a first line: what starting costs.
+
+print(0)

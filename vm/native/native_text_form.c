@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/native/native_text_form.c: module text: how numbers and bytes are written.
+ *
+ * In:   arguments already checked against native.def. Out: new str values.
+ * Not here: reading ints with a base (native_int.c), the text of any value (`str`, native_core.c).
+ */
+#include "vm/base/limits.h"
+#include "vm/native/native_text_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    NATIVE_TEXT_FORM_DECIMALS_MAX = 100,
+    /* The largest double has 309 digits before the point. */
+    NATIVE_TEXT_FORM_DIGITS = 309 + NATIVE_TEXT_FORM_DECIMALS_MAX + 8
+};
+
+/* The number without a sign, with its decimals: "1234.50". */
+static int native_text_form_digits(cy_value number, int decimals, char digits[NATIVE_TEXT_FORM_DIGITS])
+{
+    if (number.tag == TAG_FLOAT)
+        return snprintf(digits, NATIVE_TEXT_FORM_DIGITS, "%.*f", decimals, fabs(number.as.f));
+    uint64_t magnitude = number.as.i < 0 ? 0 - (uint64_t)number.as.i : (uint64_t)number.as.i;
+    return snprintf(digits, NATIVE_TEXT_FORM_DIGITS, decimals ? "%" PRIu64 ".%0*d" : "%" PRIu64, magnitude,
+                    decimals, 0);
+}
+
+/* Whether any digit is not 0: -0.001 with two decimals is 0.00, without a sign. */
+static bool native_text_form_is_zero(const char *digits)
+{
+    for (; *digits; digits++)
+        if (*digits >= '1' && *digits <= '9') return false;
+    return true;
+}
+
+enum native_outcome native_text_number(struct native_call *call)
+{
+    cy_value number = call->args[0];
+    int64_t decimals = native_has_arg(call, 1) ? call->args[1].as.i : 0;
+    cy_bytes separator = native_has_arg(call, 2) ? native_text_arg(call, 2) : CY_BYTES_NONE;
+    char digits[NATIVE_TEXT_FORM_DIGITS];
+    if (decimals < 0 || decimals > NATIVE_TEXT_FORM_DECIMALS_MAX)
+        return native_fail(call, CY_ERR(VALUE), "text.number: decimals must be 0..%d, not %lld",
+                           NATIVE_TEXT_FORM_DECIMALS_MAX, (long long)decimals);
+    if (number.tag == TAG_FLOAT && !isfinite(number.as.f))
+        return native_fail(call, CY_ERR(VALUE), "text.number: NaN and infinity have no digits");
+    int count = native_text_form_digits(number, (int)decimals, digits);
+    CHECK(count > 0 && count < NATIVE_TEXT_FORM_DIGITS);
+    bool negative = number.tag == TAG_FLOAT ? number.as.f < 0 : number.as.i < 0;
+    size_t whole = cy_bytes_find(cy_bytes_from_text(digits), '.');
+    struct builder built;
+    native_text_build(call, &built);
+    if (negative && !native_text_form_is_zero(digits)) builder_u8(&built, '-');
+    for (size_t i = 0; i < (size_t)count; i++) {
+        if (i > 0 && i < whole && (whole - i) % 3 == 0) builder_bytes(&built, separator);
+        builder_u8(&built, (uint8_t)digits[i]);
+    }
+    return native_text_return_built(call, &built, "text.number");
+}
+
+enum native_outcome native_text_quote(struct native_call *call)
+{
+    struct builder built;
+    format_begin(call->vm, &built);
+    value_format(call->vm, call->args[0], true, &built);
+    cy_err err = format_end(call->vm, &built);
+    if (!cy_failed(err)) return native_text_return_built(call, &built, "text.quote");
+    builder_fini(&built);
+    return native_text_failed(call, err, "text.quote");
+}
+
+enum native_outcome native_text_to_hex(struct native_call *call)
+{
+    static const char digits[] = "0123456789abcdef";
+    cy_bytes text = native_text_arg(call, 0);
+    cy_value hex;
+    uint8_t *to;
+    cy_err err = string_new_blank(call->vm, 2 * text.count, &hex, &to);
+    if (cy_failed(err)) return native_text_failed(call, err, "text.to_hex");
+    native_text_charge(call, 2 * text.count);
+    for (size_t i = 0; i < text.count; i++) {
+        *to++ = (uint8_t)digits[text.data[i] >> 4];
+        *to++ = (uint8_t)digits[text.data[i] & 15];
+    }
+    return native_return(call, hex);
+}
+
+/* 0..15, or 16 for what is no digit. */
+static unsigned native_text_form_hex_digit(uint8_t byte)
+{
+    if (byte >= '0' && byte <= '9') return byte - '0';
+    byte |= 0x20;
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10u : 16u;
+}
+
+enum native_outcome native_text_from_hex(struct native_call *call)
+{
+    cy_bytes text = native_text_arg(call, 0);
+    cy_value bytes;
+    uint8_t *to;
+    if (text.count % 2)
+        return native_fail(call, CY_ERR(VALUE), "text.from_hex: %zu digits are no whole bytes", text.count);
+    cy_err err = string_new_blank(call->vm, text.count / 2, &bytes, &to);
+    if (cy_failed(err)) return native_text_failed(call, err, "text.from_hex");
+    native_text_charge(call, text.count);
+    for (size_t i = 0; i < text.count; i += 2) {
+        unsigned high = native_text_form_hex_digit(text.data[i]),
+                 low = native_text_form_hex_digit(text.data[i + 1]);
+        if ((high | low) > 15) {
+            value_unref(call->vm, bytes);
+            return native_fail(call, CY_ERR(VALUE), "text.from_hex: no hexadecimal digit at byte %zu",
+                               high > 15 ? i : i + 1);
+        }
+        *to++ = (uint8_t)(high << 4 | low);
+    }
+    return native_return(call, bytes);
+}
