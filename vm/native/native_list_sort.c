@@ -239,8 +239,8 @@ static void native_list_sort_pair(struct native_list_sort *sort)
     if (!sort->merging) {
         sort->left = sort->out = sort->begin;
         sort->right = middle;
-        sort->merging = middle < end && native_list_sort_is_before(sort, &sort->from[middle],
-                                                                   &sort->from[middle - 1]);
+        sort->merging =
+            middle < end && native_list_sort_is_before(sort, &sort->from[middle], &sort->from[middle - 1]);
         if (!sort->merging) /* in order already */
             memcpy(sort->to + sort->begin, sort->from + sort->begin, (end - sort->begin) * sizeof *sort->to);
     }
@@ -368,8 +368,9 @@ static struct native_list_sort *native_list_sort_new(struct native_call *call, b
     return sort;
 }
 
-static enum native_outcome native_list_sort_result(struct native_call *call, const struct native_list_sort *sort,
-                                                   bool indices, const char *native)
+static enum native_outcome native_list_sort_result(struct native_call *call,
+                                                   const struct native_list_sort *sort, bool indices,
+                                                   const char *native)
 {
     cy_value result;
     cy_err err = sort->steps > LIMIT_WALK_STEPS ? CY_ERR(LIMIT)

@@ -2,14 +2,14 @@
  *
  * vm/run/refs.c: finds cells that hold each other and that nobody else holds, and empties them.
  *
- * Why:  values cannot form cycles: lists, maps, records and captures are values. Only a cell can lead back to itself, so
- *       a cycle is garbage exactly when every reference to its cells comes from inside of it.
+ * Why:  values cannot form cycles: lists, maps, records and captures are values. Only a cell can lead back to itself,
+ *       so a cycle is garbage exactly when every reference to its cells comes from inside of it.
  * Method: trial counting over the cells, in slices between turns, while the program goes on.
  *
- *   COUNTING  each cell that exists is looked at once: its content gets one counted reference. A container whose counted
- *             references are all it has (count == refs) is *inside*: nobody but cells and other inside containers holds
- *             it. Its contents are counted in turn.
- *   CHECKING  a cell whose references were not all counted is held from outside: it lives, and so does what it leads to.
+ *   COUNTING  each cell that exists is looked at once: its content gets one counted reference. A container whose
+ *             counted references are all it has (count == refs) is *inside*: nobody but cells and other inside
+ *             containers holds it. Its contents are counted in turn.
+ *   CHECKING  a cell whose references were not all counted is held from outside: it lives, as does what it leads to.
  *   FREEING   the other cells are emptied; their memory goes by reference counts, as any.
  *
  * Why the program may go on meanwhile: what is inside can only be reached by reading a cell. A cell that was looked at
@@ -21,7 +21,7 @@
  * Invariant: an object with a number of this search is alive until the search ends. The number lies where a dead
  *       container keeps its link, so a dead one (refs == 0) is never given one.
  * Cost: steps are paid for by cells made and written and by turns (credit), so that searching takes a small part of the
- *       time, however much there is to look at. Without memory for its lists a search gives up; the next one begins anew.
+ *       time, however much there is to look at. Without memory for its lists a search gives up; the next one begins.
  * Not seen: what opaque values of natives hold counts as held from outside.
  */
 #include "vm/run/refs.h"

@@ -4,8 +4,8 @@
  *
  * In:   handles of tasks. Out: results, or the error that decided; the others are then stopped and waited for, so that
  *       nothing goes on behind the waiter's back.
- * Invariant: one waiter per task. A result is taken the moment its task ends and the task is freed then, so a join holds
- *       running tasks only. When the waiter is stopped meanwhile, what it took goes with it.
+ * Invariant: one waiter per task. A result is taken the moment its task ends and the task is freed then, so a join
+ *       holds running tasks only. When the waiter is stopped meanwhile, what it took goes with it.
  */
 #include "vm/run/task.h"
 

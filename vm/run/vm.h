@@ -90,7 +90,8 @@ void vm_mark_main(struct vm *vm, struct fiber *fiber);
  * task that spawns a million others delays nobody but itself. True when some are still ready (call again after looking
  * at the network). */
 bool vm_run(struct vm *vm);
-/* Frees a slice of what is waiting to be freed, or looks for cells that only hold each other. True when there is more. */
+/* Frees a slice of what is waiting to be freed, or looks for cells that only hold each other. True when there is
+ * more. */
 bool vm_idle(struct vm *vm);
 /* Fibers alive; those parked count. */
 uint32_t vm_fiber_count(const struct vm *vm);

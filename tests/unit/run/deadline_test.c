@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/run/deadline_test.c: proves deadlines, on a clock that the test moves: a stop that is not caught, inherited,
- * only ever earlier, told to the host; and the heap of many.
+ * tests/unit/run/deadline_test.c: proves deadlines, on a clock that the test moves: a stop that is not caught,
+ * inherited, only ever earlier, told to the host; and the heap of many.
  */
 #include "tests/unit/run/run_source.h"
 #include "vm/base/limits.h"
@@ -116,7 +116,7 @@ START_TEST(test_time_left_and_bounds)
 }
 END_TEST
 
-/* 800 tasks with deadlines in no order, some of which end before: at each time exactly those are stopped that must be. */
+/* 800 tasks with deadlines in no order, some of which end before: at each time exactly those are stopped that must. */
 START_TEST(test_many)
 {
     enum { COUNT = 800 };

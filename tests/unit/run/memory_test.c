@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/run/memory_test.c: proves that a memory bomb ends its own task and nothing else, and that a task which lets
- * go of what it makes is left alone.
+ * tests/unit/run/memory_test.c: proves that a memory bomb ends its own task and nothing else, and that a task which
+ * lets go of what it makes is left alone.
  */
 #include "tests/unit/run/run_source.h"
 #include "vm/base/limits.h"

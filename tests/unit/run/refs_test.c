@@ -312,7 +312,7 @@ START_TEST(test_without_memory)
 }
 END_TEST
 
-/* By itself: cycles made again and again do not pile up, and a search that finds nothing is not repeated for nothing. */
+/* By itself: cycles made again and again do not pile up; a search that finds nothing is not repeated for nothing. */
 START_TEST(test_it_begins_by_itself)
 {
     refs_open();

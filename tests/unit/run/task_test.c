@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/run/task_test.c: proves waiting for many tasks, cancelling, results that nobody takes, tasks that move with
- * their handle, turns of groups, and where errors and stops are said to be. Deadlines: deadline_test.c.
+ * tests/unit/run/task_test.c: proves waiting for many tasks, cancelling, results that nobody takes, tasks that move
+ * with their handle, turns of groups, and where errors and stops are said to be. Deadlines: deadline_test.c.
  */
 #include "tests/unit/run/run_source.h"
 #include "vm/base/limits.h"
