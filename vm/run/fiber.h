@@ -162,7 +162,7 @@ void deadline_expire(struct vm *vm); /* stops every fiber whose time has come */
 void deadline_table_free(struct vm *vm);
 
 /* -- task.c */
-bool task_spawn(struct fiber *fiber, cy_value *r, const struct run_step *step);
+bool task_spawn(struct fiber *fiber, cy_value *window, const struct run_step *step);
 void task_ended(struct vm *vm, struct fiber *fiber); /* the fiber behind fiber->task has its outcome */
 void task_stop_children(struct vm *vm, struct fiber *fiber, enum cy_err_code reason);
 void task_join_children(struct vm *vm, struct fiber *fiber); /* all ended: takes over an error nobody saw */

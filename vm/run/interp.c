@@ -597,7 +597,7 @@ invoke : {
     {
         frame->step = step;
         fiber->frame = frame;
-        SLOW(task_spawn(fiber, r, step));
+        SLOW(task_spawn(fiber, &r[step->b], step));
     }
 
     /* -- loops ------------------------------------------------------------------------------------------- */

@@ -137,10 +137,9 @@ static void task_move_argument(struct vm *vm, cy_value handle, struct fiber *fro
     to->child_running_count++;
 }
 
-bool task_spawn(struct fiber *fiber, cy_value *r, const struct run_step *step)
+bool task_spawn(struct fiber *fiber, cy_value *window, const struct run_step *step)
 {
     struct vm *vm = fiber->vm;
-    cy_value *window = &r[step->b];
     uint32_t arg_count = step->x;
     if (fiber->initialising) return error_raise(vm, CY_ERR(UNSUPPORTED), MESSAGE_INIT_WAIT, "spawn");
     struct task *task = heap_alloc(vm, sizeof *task);
