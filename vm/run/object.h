@@ -116,7 +116,7 @@ CY_NODISCARD cy_err value_compare_or_pause(struct vm *vm, cy_value a, cy_value b
  * all items together. */
 CY_NODISCARD cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out,
                               bool *paused_out);
-/* value_compare_or_pause outside of a task, for callers that cannot fail: what cannot be compared is not equal. */
+/* == in one go, for callers that cannot fail: what cannot be compared is not equal. */
 bool value_equal(struct vm *vm, cy_value a, cy_value b);
 /* A text made of values: format_begin bounds it by LIMIT_FORMAT_BYTES and by what the VM may still allocate.
  * format_end charges for it and says how it went: CY_OK, TOO_LARGE (the row), or NO_MEMORY. The builder stays the

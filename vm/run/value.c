@@ -247,10 +247,10 @@ static cy_err value_compare_key(struct vm *vm, cy_value a, cy_value b, bool *equ
     return err;
 }
 
-/* A whole walk in one go: two keys of a map. */
-static cy_err value_compare_inside(struct vm *vm, cy_value a, cy_value b, bool *equal_out)
+/* A whole walk in one go. */
+static cy_err value_compare_inside(struct vm *vm, cy_value a, cy_value b, uint64_t steps_max, bool *equal_out)
 {
-    struct value_walk walk = {.steps_max = LIMIT_KEY_STEPS};
+    struct value_walk walk = {.steps_max = steps_max};
     bool paused;
     value_walk_begin(&walk, a, b);
     vm->compare = &walk;
@@ -266,7 +266,8 @@ cy_err value_compare(struct vm *vm, cy_value a, cy_value b, bool *equal_out)
     int outside = value_equal_outside(vm, a, b);
     *equal_out = outside == 1;
     if (outside != 2) return CY_OK;
-    return vm->compare ? value_compare_key(vm, a, b, equal_out) : value_compare_inside(vm, a, b, equal_out);
+    return vm->compare ? value_compare_key(vm, a, b, equal_out)
+                       : value_compare_inside(vm, a, b, LIMIT_KEY_STEPS, equal_out);
 }
 
 /* -- walks that pause ------------------------------------------------------------------------------------ */
@@ -392,7 +393,9 @@ cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out
 
 bool value_equal(struct vm *vm, cy_value a, cy_value b)
 {
-    bool equal, paused;
-    CHECK(!vm->running);
-    return !cy_failed(value_compare_or_pause(vm, a, b, &equal, &paused)) && equal;
+    int outside = value_equal_outside(vm, a, b);
+    bool equal = outside == 1;
+    CHECK(!vm->compare);
+    if (outside == 2 && cy_failed(value_compare_inside(vm, a, b, LIMIT_WALK_STEPS, &equal))) return false;
+    return equal;
 }
