@@ -153,7 +153,7 @@ help:
 	@echo "make unit LAYERS='base code'   unit tests of some layers only"
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
-	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files"
+	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files and RPN texts"
 	@echo "make bench-micro  small programs beside Lua, LuaJIT, Node and Python; BENCH='--only pure' passes options"
 	@echo "make format     clang-format over all C files"
 	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
@@ -238,11 +238,13 @@ $(OUT)/crownyc-core: $(OBJECTS_CORE) $(OUT)/objects/tests/support/core_main.o
 
 # -- tests ---------------------------------------------------------------------------------------------------------
 
-# Two commands that run whatever they are given within bounds: mutants of programs, and programs without memory. They
+# Commands that run whatever they are given within bounds: mutants of programs and texts, and programs without memory. They
 # need the core only, and are built with sanitizers also for `make test`: that is a third of a minute.
-HARNESSES := $(OUT)/toau_mutate $(OUT)/fail_allocations
+HARNESSES := $(OUT)/toau_mutate $(OUT)/rpn_mutate $(OUT)/fail_allocations
 $(HARNESSES): $(OBJECTS_CORE) $(call OBJECTS_OF,tests/fuzz/toau_run.c)
 $(OUT)/toau_mutate: $(call OBJECTS_OF,tests/fuzz/toau_mutate.c tests/fuzz/toau_mutate_main.c \
+    $(filter-out %_test.c,$(wildcard tests/unit/code/program_*.c)))
+$(OUT)/rpn_mutate: $(call OBJECTS_OF,tests/fuzz/rpn_mutate.c tests/fuzz/rpn_judge.c \
     $(filter-out %_test.c,$(wildcard tests/unit/code/program_*.c)))
 $(OUT)/fail_allocations: $(call OBJECTS_OF,tests/fault/fail_allocations.c)
 $(HARNESSES):
@@ -297,7 +299,7 @@ valgrind: check-deps-test
 	@$(TEST_RUN) --build $(BUILD)/debug --valgrind
 # Fuzz targets (tests/fuzz/target.def): fuzz_replay gives them files, for the corpora in the tree; under libFuzzer, which
 # comes with clang, fuzz_targets looks for new inputs.
-OBJECTS_TARGETS := $(OBJECTS) $(call OBJECTS_OF,tests/fuzz/toau_run.c $(wildcard tests/fuzz/target*.c))
+OBJECTS_TARGETS := $(OBJECTS) $(call OBJECTS_OF,tests/fuzz/toau_run.c tests/fuzz/rpn_judge.c $(wildcard tests/fuzz/target*.c))
 $(OUT)/fuzz_replay: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_replay.c)
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS_ALL) -o $@
@@ -307,7 +309,8 @@ $(OUT)/fuzz_targets: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_libfuz
 .PHONY: fuzz-targets
 fuzz-targets: $(OUT)/fuzz_targets
 
-# New inputs for TIME seconds, shared by the targets, then mutants of .toau files made with knowledge of the format.
+# New inputs for TIME seconds, shared by the targets, then mutants of .toau files and RPN texts made with
+# knowledge of the format.
 TIME ?= 300
 fuzz: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 all
@@ -317,6 +320,9 @@ fuzz: check-deps-test
 	@mkdir -p $(BUILD)/fuzz/mutants && cd $(BUILD)/fuzz/mutants && FUZZ_MS=$$(($(TIME) * 100)) \
 	    BUILD=$(abspath $(BUILD))/debug CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize \
 	    $(CURDIR)/tests/fuzz/toau_mutate_slow_test.py
+	@cd $(BUILD)/fuzz/mutants && FUZZ_MS=$$(($(TIME) * 100)) \
+	    BUILD=$(abspath $(BUILD))/debug CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize \
+	    $(CURDIR)/tests/fuzz/rpn_mutate_slow_test.py
 
 run: all
 	@bench/demo.sh $(OUT)

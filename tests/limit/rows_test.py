@@ -25,6 +25,7 @@ TESTED = {
     "SOURCE_BYTES": (COMMAND, "test_source_bytes"),
     "NESTING_DEPTH": ("tests/unit/compiler/parse_test.c", "test_nesting_is_bounded"),
     "TOAU_BYTES": ("tests/unit/code/toau_read_test.c", "test_a_file_past_the_limit_is_not_looked_at"),
+    "RPN_BYTES": ("tests/unit/code/rpn_read_test.c", "test_a_text_past_the_limit_is_not_looked_at"),
     "FUNCTION_PARAMS": (COMPILER, "test_limits_at_and_past"),
     "FUNCTION_LOCALS": (COMPILER, "test_limits_at_and_past"),
     "FUNCTION_STACK": (VERIFY, "test_limits_stand_where_they_say"),
