@@ -9,7 +9,9 @@ enum native_outcome native_data_failed(struct native_call *call, cy_err err, con
 {
     const char *why = cy_err_text(err, vm_korean(call->vm));
     if (!cy_is(err, CY_ERR_LIMIT)) return native_fail(call, err, "%s: %s", native, why);
-    return native_fail(call, err, "%s: %s (WALK_STEPS: %d)", native, why, LIMIT_WALK_STEPS);
+    bool key = err.detail == LIMIT_KEY_STEPS;
+    return native_fail(call, err, "%s: %s (%s: %d)", native, why, key ? "KEY_STEPS" : "WALK_STEPS",
+                       key ? LIMIT_KEY_STEPS : LIMIT_WALK_STEPS);
 }
 
 enum native_outcome native_data_finish(struct native_call *call, cy_err err, cy_value owned_list,
@@ -31,4 +33,16 @@ cy_err native_data_pair(struct vm *vm, cy_value a, cy_value b, cy_value *owned_o
     else
         *owned_out = pair;
     return err;
+}
+
+/* Walks charge one step of the budget for each eight contents (vm/run/visited.h). */
+cy_err native_data_walked(const struct native_call *call, int64_t budget)
+{
+    return budget - native_budget(call) > LIMIT_WALK_STEPS / 8 ? CY_ERR(LIMIT) : CY_OK;
+}
+
+cy_err native_data_set(struct native_call *call, int64_t budget, cy_value *map, cy_value key, cy_value value)
+{
+    CY_TRY(map_set(call->vm, map, value_ref(key), value_ref(value)));
+    return native_data_walked(call, budget);
 }

@@ -13,21 +13,24 @@
 
 /* -- looking ------------------------------------------------------------------------------------------- */
 
+static enum native_outcome native_list_look(struct native_call *call, const char *native, int64_t *index_out)
+{
+    bool paused;
+    cy_err err = list_find(call->vm, call->args[0], call->args[1], index_out, &paused);
+    if (cy_failed(err)) return native_data_failed(call, err, native);
+    return paused ? NATIVE_AGAIN : NATIVE_DONE;
+}
 enum native_outcome native_list_contains(struct native_call *call)
 {
     int64_t index;
-    native_charge(call, list_count(call->args[0]) / 16);
-    cy_err err = list_find(call->vm, call->args[0], call->args[1], &index);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.contains");
-    return native_return(call, value_bool(index >= 0));
+    enum native_outcome outcome = native_list_look(call, "list.contains", &index);
+    return outcome == NATIVE_DONE ? native_return(call, value_bool(index >= 0)) : outcome;
 }
 enum native_outcome native_list_index(struct native_call *call)
 {
     int64_t index;
-    native_charge(call, list_count(call->args[0]) / 16);
-    cy_err err = list_find(call->vm, call->args[0], call->args[1], &index);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.find");
-    return native_return(call, value_int(index));
+    enum native_outcome outcome = native_list_look(call, "list.find", &index);
+    return outcome == NATIVE_DONE ? native_return(call, value_int(index)) : outcome;
 }
 
 static enum native_outcome native_list_end(struct native_call *call, bool last)
@@ -230,10 +233,11 @@ enum native_outcome native_list_unique(struct native_call *call)
     if (cy_failed(err)) return native_data_failed(call, err, "list.unique");
     err = list_new(call->vm, 0, &unique);
     native_charge(call, list_count(items) / 4);
+    int64_t budget = native_budget(call);
     for (size_t i = 0; i < list_count(items) && !cy_failed(err); i++) {
         cy_value item = list_get(items, i);
         size_t before = map_object_count(seen);
-        err = map_set(call->vm, &seen, value_ref(item), value_nil());
+        err = native_data_set(call, budget, &seen, item, value_nil());
         if (!cy_failed(err) && map_object_count(seen) > before)
             err = list_append(call->vm, &unique, value_ref(item));
         if (!cy_is(err, CY_ERR_KEY)) continue;

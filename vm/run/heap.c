@@ -6,7 +6,8 @@
  * Out:  memory or NULL.
  * Method: a dead container stays on top of a linked list while its contents are let go one by one;
  *       contents that die go on top of it. The list lives in the objects, so freeing allocates nothing.
- *       One call does a bounded number of steps, the rest waits for the next call or for vm_idle.
+ *       One call does a bounded number of steps, the rest waits for the next call, for vm_idle, or for
+ *       allocations, each of which pays for twice its own size: a task that never waits has no idle turn.
  * Not here: layouts; each type has a pop_dead (one more content) and a free.
  */
 #include "vm/run/heap.h"
@@ -14,23 +15,38 @@
 #include "vm/base/mem.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
+#include "vm/run/refs.h"
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
 /* Contents let go by the write that killed their container; about 50 us. A larger structure is freed over
  * later turns. */
 enum { HEAP_DRAIN_STEPS = 4096 };
+/* One content is a value of 16 bytes at least, so this frees two bytes for each that is taken. */
+enum { HEAP_DEBT_STEPS = 16, HEAP_DEBT_BYTES_PER_STEP = 8 };
+/* An allocation that may take a task past its soft limit within one turn (memory.c). */
+enum { HEAP_LARGE_BYTES = 1 << 20 };
 
 static bool heap_fits(struct vm *vm, size_t bytes)
 {
+    if (CY_UNLIKELY(bytes >= HEAP_LARGE_BYTES) && vm->running && !memory_may_allocate(vm, bytes))
+        return false;
     if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
     while (heap_drain(vm, HEAP_DRAIN_STEPS)) {}
     return bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes;
 }
 
+static inline void heap_pay_debt(struct vm *vm, size_t bytes)
+{
+    if (CY_UNLIKELY(vm->dead) && !vm->freeing) {
+        heap_drain(vm, HEAP_DEBT_STEPS + bytes / HEAP_DEBT_BYTES_PER_STEP);
+    }
+}
+
 void *heap_alloc(struct vm *vm, size_t bytes)
 {
+    heap_pay_debt(vm, bytes);
     if (!heap_fits(vm, bytes)) return NULL;
     void *block = mem_alloc(bytes);
     if (block) vm->heap_bytes += bytes;
@@ -39,7 +55,10 @@ void *heap_alloc(struct vm *vm, size_t bytes)
 
 void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes)
 {
-    if (bytes > bytes_old && !heap_fits(vm, bytes - bytes_old)) return NULL;
+    if (bytes > bytes_old) {
+        heap_pay_debt(vm, bytes - bytes_old);
+        if (!heap_fits(vm, bytes - bytes_old)) return NULL;
+    }
     void *moved = mem_resize(block, bytes);
     if (moved) vm->heap_bytes = vm->heap_bytes - bytes_old + bytes;
     return moved;
@@ -58,6 +77,7 @@ void *heap_new_object(struct vm *vm, enum value_tag tag, size_t bytes)
     struct object *object = heap_alloc(vm, bytes);
     if (!object) return NULL;
     *object = (struct object){.refs = 1, .tag = (uint8_t)tag};
+    if (tag != TAG_STR && tag != TAG_RANGE) ((struct container *)object)->search = 0;
     vm->heap_objects++;
     return object;
 }
@@ -143,6 +163,7 @@ void value_free(struct vm *vm, cy_value value)
     case TAG_RANGE: heap_free_object(vm, value.as.object, sizeof(struct range)); return;
     default: break;
     }
+    if (value.tag == TAG_REF && CY_UNLIKELY(vm->search.watching)) refs_dying(vm, ref_of(value));
     heap_bury(vm, value.as.object);
     if (!vm->freeing) heap_drain(vm, HEAP_DRAIN_STEPS);
 }

@@ -64,11 +64,7 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
     fiber->resume = RESUME_STEP;
     fiber->resume_value = value_nil();
     if (fiber->unwinding_hard || (fiber->stop_wanted && !fiber->stop)) {
-        if (!fiber->stop) {
-            fiber->stop = fiber->stop_wanted;
-            fiber->burst_ns = 0;
-            fiber->burst_ns_max = fiber_ms(LIMIT_DEFER_ALLOWANCE_MS);
-        }
+        fiber_begin_stop(vm, fiber);
         value_unref(vm, value);
         return false;
     }
@@ -112,6 +108,10 @@ raise:
     frame->step = step;
     fiber->frame = frame;
 unwind_now:
+    if (CY_UNLIKELY(vm->step_paused)) {
+        vm->step_paused = false;
+        return INTERP_YIELDED; /* the step did a part, and is run again */
+    }
     if (!unwind(vm, fiber)) return INTERP_ENDED;
     goto reload;
 
@@ -246,7 +246,7 @@ append : {
     }
     STEP(PATH_FIELD) :
     {
-        cy_value *place = interp_field_place(cell, CACHE, &k[step->c]);
+        cy_value *place = interp_field_place(vm, cell, CACHE, &k[step->c], true);
         if (CY_UNLIKELY(!place || !interp_is_mine(cell))) {
             place = slow_enter_field(vm, cell, instance, (struct run_step *)step);
             if (!place) goto raise;
@@ -517,7 +517,12 @@ invoke : {
         fiber->frame = frame;
         SLOW(slow_closure(fiber, r, step));
     }
-    STEP(SPAWN) : SLOW(task_spawn(fiber, SLOT(b), step->x));
+    STEP(SPAWN) :
+    {
+        frame->step = step;
+        fiber->frame = frame;
+        SLOW(task_spawn(fiber, SLOT(b), step));
+    }
 
     /* -- loops ------------------------------------------------------------------------------------------- */
     STEP(INTLOOP_BEGIN) :
@@ -632,7 +637,7 @@ invoke : {
     STEP(FIELD_GET) :
     {
         cy_value *b = SLOT(b);
-        const cy_value *place = interp_field_place(b, CACHE, &k[step->c]);
+        const cy_value *place = interp_field_place(vm, b, CACHE, &k[step->c], false);
         if (CY_LIKELY(place != NULL)) {
             cy_value value = value_ref(*place);
             if (step->x & RUN_OWN_B) slow_clear(vm, b);
@@ -644,7 +649,7 @@ invoke : {
     STEP(CELL_FIELD_GET) :
     {
         const cy_value *place = NULL;
-        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(cell, CACHE, &k[step->c]);
+        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(vm, cell, CACHE, &k[step->c], false);
         if (CY_LIKELY(place != NULL)) {
             PUT(step->a, value_ref(*place));
             GO(step + 2);
@@ -654,7 +659,7 @@ invoke : {
     }
     STEP(FIELD_BORROW) :
     {
-        cell = interp_field_place(SLOT(b), CACHE, &k[step->c]);
+        cell = interp_field_place(vm, SLOT(b), CACHE, &k[step->c], false);
         if (CY_LIKELY(cell != NULL)) GO(step + 2);
         if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;
         cell = SLOT(a);
@@ -663,7 +668,7 @@ invoke : {
     STEP(CELL_FIELD_BORROW) :
     {
         cy_value *place = NULL;
-        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(cell, CACHE, &k[step->c]);
+        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(vm, cell, CACHE, &k[step->c], false);
         if (CY_UNLIKELY(!place)) {
             slow_settle_cell(cell, SLOT(b));
             if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;

@@ -87,6 +87,7 @@ bool slow_range(struct vm *vm, cy_value *r, const struct run_step *step)
 bool slow_ref(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     cy_value ref;
+    vm_charge(vm, 1); /* so that a search for cycles keeps up with a loop that makes cells */
     cy_err err = ref_new(vm, slow_take(run_slot(r, step->b)), &ref);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     slow_put(vm, run_slot(r, step->a), ref);
@@ -278,12 +279,17 @@ bool slow_native(struct fiber *fiber, cy_value *r, const cy_value *k, const stru
     uint32_t import = 0;
     while (fiber->instance->natives[import].row->number != number) import++;
     cy_value args[2] = {value_ref(*run_slot(r, step->b)), value_nil()}, result = value_nil();
-    if (arg_count == 2) args[1] = slow_value(r, k, step);
+    /* The operands stay where they are until it is done: a native may want to be called again in a later turn. */
+    if (step->x & RUN_NUMBER_C)
+        args[1] = value_int((int32_t)step->c);
+    else if (arg_count == 2)
+        args[1] = value_ref(step->x & RUN_CONSTANT_C ? *run_constant(k, step->c) : *run_slot(r, step->c));
     enum invoke_outcome outcome = native_invoke(fiber, import, args, arg_count, &result);
     for (uint32_t i = 0; i < arg_count; i++) value_unref(vm, args[i]);
     if (outcome == INVOKE_FAIL) return false;
     CHECK(outcome == INVOKE_DONE); /* none of them waits */
     if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    if (step->x & RUN_OWN_C) slow_clear(vm, run_slot(r, step->c));
     slow_put(vm, run_slot(r, step->a), result);
     return true;
 }

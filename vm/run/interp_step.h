@@ -78,14 +78,17 @@ static inline cy_value *interp_item_place(const cy_value *container, int64_t ind
 }
 
 /* A field whose place the cache knows; NULL when it does not. */
-static inline cy_value *interp_field_place(const cy_value *container, const struct run_cache *cache,
-                                           const cy_value *name)
+static inline cy_value *interp_field_place(struct vm *vm, const cy_value *container,
+                                           const struct run_cache *cache, const cy_value *name, bool to_write)
 {
     if (CY_LIKELY(container->tag == TAG_RECORD)) {
         struct record *record = record_of(*container);
         return record->shape == cache->shape ? &record->fields[cache->index] : NULL;
     }
-    if (container->tag == TAG_REF) return cache->shape == &run_cache_ref ? &ref_of(*container)->value : NULL;
+    if (container->tag == TAG_REF) {
+        if (cache->shape != &run_cache_ref) return NULL;
+        return to_write ? &ref_touch_to_write(vm, *container)->value : &ref_touch(vm, *container)->value;
+    }
     if (container->tag != TAG_MAP || cache->shape) return NULL;
     const struct map_object *map = map_object_of(*container);
     if (cache->index >= map->entry_count) return NULL;
@@ -583,7 +586,7 @@ static inline bool interp_fits(const struct run_cache *cache, cy_value value)
     STEP(FIELD_##name_) :                                                                \
     {                                                                                    \
         cy_value value = slow_value(r, k, step);                                         \
-        cy_value *place = interp_field_place(cell, CACHE, &k[step->b]);                  \
+        cy_value *place = interp_field_place(vm, cell, CACHE, &k[step->b], true);                  \
         if (CY_LIKELY(place && interp_is_mine(cell)) && CY_LIKELY(quick_)) GO(step + 2); \
         SLOW_CACHED(slow_(vm, cell, instance, (struct run_step *)step, value));          \
     }
