@@ -43,7 +43,7 @@ layer_sources = $(sort $(wildcard $(call layer_folder,$1)/*.c))
 
 SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
 # Natives of group CORE lie in vm/native too: the files there that see base, code and run only. native.c names them all.
-BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml)|<(yaml|openssl|ffi)
+BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml|regex|native_regex)|<(yaml|openssl|pcre2|ffi)
 SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
     $(shell grep -LE 'include .?($(BEYOND_CORE))' $(call layer_sources,native) /dev/null | grep '\.c$$'))
 # The command line sees every layer and no layer sees it; tests run it as a program.
@@ -57,7 +57,7 @@ TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/s
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
 # A library that no source includes today is neither looked for nor linked.
-LIBRARIES := utf8proc openssl cares yaml ffi
+LIBRARIES := utf8proc openssl cares yaml pcre2 ffi
 utf8proc_header := utf8proc.h
 utf8proc_module := libutf8proc
 utf8proc_package := libutf8proc-dev
@@ -74,6 +74,10 @@ yaml_header := yaml.h
 yaml_module := yaml-0.1
 yaml_package := libyaml-dev
 yaml_user := vm/native
+pcre2_header := pcre2.h
+pcre2_module := libpcre2-8
+pcre2_package := libpcre2-dev
+pcre2_user := vm/native
 ffi_header := ffi.h
 ffi_module := libffi
 ffi_package := libffi-dev
@@ -153,7 +157,7 @@ help:
 	@echo "make unit LAYERS='base code'   unit tests of some layers only"
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
-	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files"
+	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files and RPN texts"
 	@echo "make bench-micro  small programs beside Lua, LuaJIT, Node and Python; BENCH='--only pure' passes options"
 	@echo "make format     clang-format over all C files"
 	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
@@ -238,11 +242,13 @@ $(OUT)/crownyc-core: $(OBJECTS_CORE) $(OUT)/objects/tests/support/core_main.o
 
 # -- tests ---------------------------------------------------------------------------------------------------------
 
-# Two commands that run whatever they are given within bounds: mutants of programs, and programs without memory. They
+# Commands that run whatever they are given within bounds: mutants of programs and texts, and programs without memory. They
 # need the core only, and are built with sanitizers also for `make test`: that is a third of a minute.
-HARNESSES := $(OUT)/toau_mutate $(OUT)/fail_allocations
+HARNESSES := $(OUT)/toau_mutate $(OUT)/rpn_mutate $(OUT)/fail_allocations
 $(HARNESSES): $(OBJECTS_CORE) $(call OBJECTS_OF,tests/fuzz/toau_run.c)
 $(OUT)/toau_mutate: $(call OBJECTS_OF,tests/fuzz/toau_mutate.c tests/fuzz/toau_mutate_main.c \
+    $(filter-out %_test.c,$(wildcard tests/unit/code/program_*.c)))
+$(OUT)/rpn_mutate: $(call OBJECTS_OF,tests/fuzz/rpn_mutate.c tests/fuzz/rpn_judge.c \
     $(filter-out %_test.c,$(wildcard tests/unit/code/program_*.c)))
 $(OUT)/fail_allocations: $(call OBJECTS_OF,tests/fault/fail_allocations.c)
 $(HARNESSES):
@@ -297,7 +303,7 @@ valgrind: check-deps-test
 	@$(TEST_RUN) --build $(BUILD)/debug --valgrind
 # Fuzz targets (tests/fuzz/target.def): fuzz_replay gives them files, for the corpora in the tree; under libFuzzer, which
 # comes with clang, fuzz_targets looks for new inputs.
-OBJECTS_TARGETS := $(OBJECTS) $(call OBJECTS_OF,tests/fuzz/toau_run.c $(wildcard tests/fuzz/target*.c))
+OBJECTS_TARGETS := $(OBJECTS) $(call OBJECTS_OF,tests/fuzz/toau_run.c tests/fuzz/rpn_judge.c $(wildcard tests/fuzz/target*.c))
 $(OUT)/fuzz_replay: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_replay.c)
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(LIBS_ALL) -o $@
@@ -307,7 +313,8 @@ $(OUT)/fuzz_targets: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_libfuz
 .PHONY: fuzz-targets
 fuzz-targets: $(OUT)/fuzz_targets
 
-# New inputs for TIME seconds, shared by the targets, then mutants of .toau files made with knowledge of the format.
+# New inputs for TIME seconds, shared by the targets, then mutants of .toau files and RPN texts made with
+# knowledge of the format.
 TIME ?= 300
 fuzz: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 all
@@ -317,6 +324,9 @@ fuzz: check-deps-test
 	@mkdir -p $(BUILD)/fuzz/mutants && cd $(BUILD)/fuzz/mutants && FUZZ_MS=$$(($(TIME) * 100)) \
 	    BUILD=$(abspath $(BUILD))/debug CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize \
 	    $(CURDIR)/tests/fuzz/toau_mutate_slow_test.py
+	@cd $(BUILD)/fuzz/mutants && FUZZ_MS=$$(($(TIME) * 100)) \
+	    BUILD=$(abspath $(BUILD))/debug CROWNYC_HARNESSES=$(abspath $(BUILD))/sanitize \
+	    $(CURDIR)/tests/fuzz/rpn_mutate_slow_test.py
 
 run: all
 	@bench/demo.sh $(OUT)

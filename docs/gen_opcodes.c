@@ -47,6 +47,28 @@ static const struct gen_native gen_natives[] = {
 #undef NATIVE
 };
 
+struct gen_word {
+    const char *name, *korean;
+};
+static const struct gen_word gen_opcode_words[] = {
+#define RPN_OPCODE(name, korean) {#name, korean},
+#include "vm/code/rpn_word.def"
+#undef RPN_OPCODE
+};
+static const struct gen_word gen_section_words[] = {
+#define RPN_WORD(name, english, korean) {english, korean},
+#include "vm/code/rpn_word.def"
+#undef RPN_WORD
+};
+
+/* The Korean word of RPN text; empty for a wide twin, which is written as its narrow one. */
+static const char *gen_korean(const char *opcode)
+{
+    for (size_t i = 0; i < sizeof gen_opcode_words / sizeof gen_opcode_words[0]; i++)
+        if (strcmp(gen_opcode_words[i].name, opcode) == 0) return gen_opcode_words[i].korean;
+    return "";
+}
+
 /* '|' would end a table cell, '<' would begin a tag. */
 static void gen_cell(const char *text)
 {
@@ -95,11 +117,11 @@ static void gen_opcode_table(void)
            "An instruction is one opcode byte and its operands, little-endian, of the widths shown. `pops` "
            "and `pushes` are\n"
            "expressions over the operands A and B. `vm/code/opcode.def` explains the flags.\n\n"
-           "| number | opcode | operands | pops | pushes | flags | JIT | meaning "
-           "|\n|---|---|---|---|---|---|---|---|\n");
+           "| number | opcode | Korean | operands | pops | pushes | flags | JIT | meaning "
+           "|\n|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof gen_opcodes / sizeof gen_opcodes[0]; i++) {
         const struct gen_opcode *row = &gen_opcodes[i];
-        printf("| 0x%02x | `%s` | ", row->number, row->name);
+        printf("| 0x%02x | `%s` | %s | ", row->number, row->name, gen_korean(row->name));
         gen_operands(row->format);
         printf(" | %s | %s | ", row->pops, row->pushes);
         gen_flags(row->flags);
@@ -131,6 +153,11 @@ static void gen_native_table(void)
 
 static void gen_small_tables(void)
 {
+    printf("\n## Words of RPN text\n\n"
+           "Opcodes are spelled as above, in either column. `docs/RPN.md` shows the words around them.\n\n"
+           "| word | Korean |\n|---|---|\n");
+    for (size_t i = 0; i < sizeof gen_section_words / sizeof gen_section_words[0]; i++)
+        printf("| `%s` | %s |\n", gen_section_words[i].name, gen_section_words[i].korean);
     printf("\n## Kinds\n\n| number | kind | Korean |\n|---|---|---|\n");
 #define KIND(name, number, english, korean) printf("| %d | `%s` | %s |\n", number, english, korean);
 #include "vm/code/kind.def"

@@ -57,14 +57,11 @@ int main(int argc, char **argv)
     struct cli_options options;
     cli_options_init(&options, argc, argv);
     if (strcmp(options.name, "crownyc-jit") == 0) options.jit_asked = true;
-    if (strcmp(options.name, "hanseonc_rpn") == 0) {
-        fprintf(stderr, "hanseonc_rpn: reading RPN text is not there yet\n");
-        return EXIT_CODE_PROGRAM;
-    }
-    if (strcmp(options.name, "hanseonc_high") != 0) return main_dispatch(&options, argc, argv);
+    options.rpn = strcmp(options.name, "hanseonc_rpn") == 0;
+    if (!options.rpn && strcmp(options.name, "hanseonc_high") != 0) return main_dispatch(&options, argc, argv);
     options.filter = true;
     if (argc > 1 && main_asks_help(argv[1])) {
-        printf("usage: hanseonc_high SOURCE.han > FILE.toau\n");
+        printf("usage: %s %s > FILE.toau\n", options.name, options.rpn ? "TEXT.rpn|-" : "SOURCE.han");
         return EXIT_CODE_OK;
     }
     return cli_compile(&options, argc - 1, argv + 1);

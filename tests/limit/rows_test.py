@@ -16,6 +16,8 @@ from _tree import Report, code_only, product_sources, read  # noqa: E402
 ROW = re.compile(r"^LIMIT\((\w+),", re.M)
 
 RUN, COMMAND = "tests/limit/run_test.c", "tests/limit/command_test.py"
+LIBRARY = "tests/limit/library_test.py"
+REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
 YAML = "tests/unit/native/yaml_walk_test.c"
@@ -25,6 +27,7 @@ TESTED = {
     "SOURCE_BYTES": (COMMAND, "test_source_bytes"),
     "NESTING_DEPTH": ("tests/unit/compiler/parse_test.c", "test_nesting_is_bounded"),
     "TOAU_BYTES": ("tests/unit/code/toau_read_test.c", "test_a_file_past_the_limit_is_not_looked_at"),
+    "RPN_BYTES": ("tests/unit/code/rpn_read_test.c", "test_a_text_past_the_limit_is_not_looked_at"),
     "FUNCTION_PARAMS": (COMPILER, "test_limits_at_and_past"),
     "FUNCTION_LOCALS": (COMPILER, "test_limits_at_and_past"),
     "FUNCTION_STACK": (VERIFY, "test_limits_stand_where_they_say"),
@@ -70,6 +73,18 @@ TESTED = {
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
     "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
     "YAML_NODES": (YAML, "test_nodes_are_bounded"),
+    "PARSED_URL_BYTES": (LIBRARY, "test_url_limits"),
+    "QUERY_PAIRS": (LIBRARY, "test_url_limits"),
+    "REGEX_PATTERN_BYTES": (REGEX, "test_pattern_bytes_at_and_past_the_limit"),
+    "REGEX_MATCH_STEPS": (REGEX, "test_every_bound_has_its_error"),
+    "REGEX_DEPTH": (REGEX, "test_below_the_bounds_it_matches"),
+    "REGEX_HEAP_KIB": (REGEX, "test_every_bound_has_its_error"),
+    "REGEX_CALL_MS": (REGEX, "test_every_bound_has_its_error"),
+    "JWT_BYTES": (LIBRARY, "test_jwt_bytes"),
+    "HASH_BYTES": (LIBRARY, "test_hash_bytes"),
+    "RANDOM_BYTES": (LIBRARY, "test_random_bytes"),
+    "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
+    "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
 }
 
 # A size of a step or of a cache: nothing is refused, so there is no "past" that could be told from "at". What is named

@@ -28,11 +28,11 @@ def lang_programs():
             and not REFUSED.search(p.read_text(encoding="utf-8"))]
 
 
-def compile_to_files(sources, folder="."):
-    """One .toau for each source; SystemExit when one does not compile."""
+def compile_to_files(sources, folder=".", root=ROOT):
+    """One .toau for each source below `root`; SystemExit when one does not compile."""
     toaus = []
     for source in sources:
-        name = str(source.relative_to(ROOT).with_suffix("")).replace(os.sep, ".")
+        name = str(source.relative_to(root).with_suffix("")).replace(os.sep, ".")
         toau = pathlib.Path(folder, f"{name}.toau")
         done = subprocess.run([CROWNYC, "compile", source, "-o", toau], capture_output=True, text=True, check=False)
         if done.returncode != 0:

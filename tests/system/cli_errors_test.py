@@ -143,7 +143,7 @@ def test_names_of_the_binary(folder):
     check_in("JIT", err, "crownyc-jit says that there is none yet")
     code, out, err = run([BUILD / "hanseonc_rpn", "a.rpn"], cwd=folder)
     check_equal((code, out), (EXIT_PROGRAM, ""), "hanseonc_rpn: exit code and stdout")
-    check_in("not there yet", err, "hanseonc_rpn says so")
+    check_in("a.rpn", err, "hanseonc_rpn names the file that is not there")
 
 
 def test_a_refused_capability(folder):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/docs_test.py: proves that what the papers tell people to type works: every program of README and
-# docs/LANGUAGE.md compiles and runs (and prints what its `// expect:` lines say), the commands of the README lead to a
-# proxied request, and the YAML of docs/GATEWAY.md is accepted.
+# tests/system/docs_test.py: proves that what the papers tell people to type works: every program of README,
+# docs/RPN.md and docs/LANGUAGE.md compiles and runs (and prints what its `// expect:` lines say), the commands of the
+# README lead to a proxied request, and the YAML of docs/GATEWAY.md is accepted.
 #
 # A block of a language named `hanseon` is a whole program when it exports main; others are parts and are compiled as
 # the body of one unless they declare something, in which case main is added. Blocks marked `hanseon error` must be
@@ -62,6 +62,28 @@ def test_programs(folder):
             elif expected and out.splitlines() != expected:
                 wrong.append(f"{paper}:{line}: printed {out!r}, not {expected}")
     check(not wrong, "\n".join(wrong))
+
+
+def test_rpn_paper(folder):
+    """Texts of docs/RPN.md run and print what they say; those marked `error` are refused with the block behind them."""
+    found = blocks("docs/RPN.md", "rpn")
+    refusals = [text for _, _, text in blocks("docs/RPN.md", "text")]
+    check_equal(len([words for _, words, _ in found if words == "error"]), len(refusals), "blocks of messages")
+    check(len(found) > len(refusals) > 0, "docs/RPN.md shows no program")
+    for line, words, text in found:
+        (folder / "block.rpn").write_text(text, encoding="utf-8")
+        code, out, err = run([CROWNYC, "run", "block.rpn"], cwd=folder)
+        if words == "error":
+            source_lines = {source.strip() for source in text.splitlines()}
+            shown = "".join(f"    {part.strip()}\n" if part.strip() in source_lines else part + "\n"
+                            for part in err.splitlines())
+            shown = re.sub(r"^ +(\^+)$", r"\1", shown, flags=re.M)
+            wanted = re.sub(r"^ +(\^+)$", r"\1", refusals.pop(0), flags=re.M)
+            check_equal((code, shown), (EXIT_PROGRAM, wanted), f"docs/RPN.md:{line}")
+            continue
+        expected = [m.group(1) or "" for m in re.finditer(r"^# expect:(?: (.*))?$", text, re.M)]
+        check(expected, f"docs/RPN.md:{line} expects nothing")
+        check_equal((code, out.splitlines()), (EXIT_OK, expected), f"docs/RPN.md:{line}: {err}")
 
 
 def test_what_the_first_program_prints(folder):

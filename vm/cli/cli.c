@@ -47,8 +47,9 @@ int cli_help(const struct cli_options *options)
     }
     printf("\n  --lang ko|en              language of messages (default: from LC_ALL, LC_MESSAGES or LANG)\n"
            "  --deny net,read,env       take something away\n"
-           "\nhanseonc_high SOURCE > FILE.toau compiles as a filter: messages on stderr, nothing on stdout "
-           "on failure.\n"
+           "\nhanseonc_high SOURCE > FILE.toau and hanseonc_rpn TEXT > FILE.toau compile as filters: "
+           "messages on "
+           "stderr, nothing\non stdout on failure.\n"
            "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
            "listen, 70 internal\n");
     return EXIT_CODE_OK;

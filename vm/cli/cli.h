@@ -19,6 +19,7 @@ struct cli_options {
     const char *name; /* argv[0] without its folder */
     bool korean;
     bool filter; /* hanseonc_high, hanseonc_rpn: one text in, the file on stdout */
+    bool rpn;    /* hanseonc_rpn: the text is RPN, whatever it is called */
     bool jit_asked;
     bool warnings; /* of the compiler: shown with what compiles */
     bool json;     /* its messages as JSON lines */
@@ -70,15 +71,19 @@ int cli_help(const struct cli_options *options);
 /* -- files ----------------------------------------------------------------------------------------------- */
 bool cli_ends_with(const char *text, const char *end);
 bool cli_is_source(const char *path);
+/* True for what must be compiled first: a source, or RPN text (.rpn). */
+bool cli_is_text(const char *path);
 /* Whether what is written to the descriptor may have colours: a terminal that can, and NO_COLOR is not set. */
 bool cli_color(int descriptor);
 /* Appends the .toau of a source (.han, .한선) or RPN text (.rpn) to `toau`. Returns an exit code; messages are out. */
 int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau);
 /* The same with the test blocks of the source in it. */
 int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau);
+/* The same of RPN text, whatever it is called; "-" is standard input. */
+int cli_assemble_to(struct cli_options *options, const char *path, struct builder *toau);
 /* Appends the bytes of a .toau, unchecked. */
 int cli_read_toau(struct cli_options *options, const char *path, struct builder *toau);
-/* Reads, checks and verifies a .toau; `toau` holds the bytes the program points into. */
+/* Reads, checks and verifies a .toau, compiled first when the file is text; `toau` holds its bytes. */
 int cli_load(struct cli_options *options, const char *path, struct builder *toau,
              struct program **program_out);
 /* "-" is stdout, refused when that is a terminal and `bytes` are a binary. */

@@ -2,7 +2,7 @@
  *
  * vm/cli/cli_compile.c: crownyc compile, and the filters hanseonc_high and hanseonc_rpn.
  *
- * In:   a source. Out: a .toau beside it, at -o, or on stdout; all messages of all files on stderr.
+ * In:   a source or RPN text. Out: a .toau beside it, at -o, or on stdout; all messages of all files on stderr.
  *       Warnings too, because most people never run `crownyc check`: unless --quiet.
  * Invariant: nothing is written when anything was wrong.
  */
@@ -24,10 +24,7 @@ int cli_compile_to(struct cli_options *options, const char *path, struct builder
 
 int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau)
 {
-    if (cli_ends_with(path, ".rpn")) {
-        fprintf(stderr, "%s: %s: reading RPN text is not there yet\n", options->name, path);
-        return EXIT_CODE_PROGRAM;
-    }
+    if (options->rpn || cli_ends_with(path, ".rpn")) return cli_assemble_to(options, path, toau);
     struct compile_options compile = {
         .path = path,
         .stdlib = stdlib_modules,
@@ -68,7 +65,8 @@ int cli_compile(struct cli_options *options, int argc, char **argv)
     builder_init(&output);
     int code = cli_compile_to(options, path, &toau);
     if (code == EXIT_CODE_OK) {
-        const char *dot = strrchr(path, '.');
+        bool is_rpn = cli_ends_with(path, ".rpn");
+        const char *dot = is_rpn ? NULL : strrchr(path, '.'); /* beside X.toau, not over it */
         builder_printf(&output, "%.*s.toau", dot && !strchr(dot, '/') ? (int)(dot - path) : (int)strlen(path),
                        path);
         const char *to = options->output   ? options->output

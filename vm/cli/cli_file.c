@@ -37,6 +37,7 @@ bool cli_is_source(const char *path)
     return source;
 }
 
+bool cli_is_text(const char *path) { return cli_is_source(path) || cli_ends_with(path, ".rpn"); }
 bool cli_color(int descriptor)
 {
     const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
@@ -55,7 +56,7 @@ int cli_read_toau(struct cli_options *options, const char *path, struct builder 
 int cli_load(struct cli_options *options, const char *path, struct builder *toau,
              struct program **program_out)
 {
-    int code = cli_read_toau(options, path, toau);
+    int code = cli_is_text(path) ? cli_compile_to(options, path, toau) : cli_read_toau(options, path, toau);
     if (code != EXIT_CODE_OK) return code;
     struct code_failure failure = {0};
     cy_err err = toau_load(builder_view(toau), program_out, &failure);

@@ -11,12 +11,12 @@
 #include "vm/sys/file.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-static int cli_look(struct cli_options *options, int argc, char **argv,
-                    int (*show)(const struct program *program))
+static int cli_look_at(struct cli_options *options, const char *path,
+                       int (*show)(const struct program *program))
 {
-    const char *path = cli_one_file(options, NULL, 0, argc, argv);
     if (!path) return EXIT_CODE_USAGE;
     struct builder toau;
     struct program *program = NULL;
@@ -28,18 +28,35 @@ static int cli_look(struct cli_options *options, int argc, char **argv,
     return code;
 }
 
-static int cli_show_code(const struct program *program)
+static int cli_look(struct cli_options *options, int argc, char **argv,
+                    int (*show)(const struct program *program))
+{
+    return cli_look_at(options, cli_one_file(options, NULL, 0, argc, argv), show);
+}
+
+static int cli_show_code_in(const struct program *program, bool korean)
 {
     struct builder text;
     builder_init(&text);
-    cy_err err = rpn_write(program, PROGRAM_NO_INDEX, &text);
+    cy_err err = korean ? rpn_write_korean(program, PROGRAM_NO_INDEX, &text)
+                        : rpn_write(program, PROGRAM_NO_INDEX, &text);
     if (!cy_failed(err)) err = file_write_all(STDOUT_FILENO, builder_view(&text));
     builder_fini(&text);
     return cy_failed(err) ? EXIT_CODE_INTERNAL : EXIT_CODE_OK;
 }
+static int cli_show_code(const struct program *program) { return cli_show_code_in(program, false); }
+static int cli_show_korean_code(const struct program *program) { return cli_show_code_in(program, true); }
+
+/* The words are English unless asked for: the text must not depend on who wrote it. */
 int cli_rpn(struct cli_options *options, int argc, char **argv)
 {
-    return cli_look(options, argc, argv, cli_show_code);
+    const char *keywords = "en";
+    const struct cli_flag flags[] = {{"--keywords", &keywords, NULL}};
+    const char *path = cli_one_file(options, flags, CY_COUNT_OF(flags), argc, argv);
+    bool korean = strcmp(keywords, "ko") == 0;
+    if (!korean && strcmp(keywords, "en") != 0)
+        return cli_usage(options, "--keywords is ko or en, not", keywords);
+    return cli_look_at(options, path, korean ? cli_show_korean_code : cli_show_code);
 }
 
 static int cli_show_caps(const struct program *program)

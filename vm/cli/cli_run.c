@@ -2,7 +2,7 @@
  *
  * vm/cli/cli_run.c: crownyc run.
  *
- * In:   a .toau or a source, then the program's own arguments. Out: the program's exit code.
+ * In:   a .toau, a source or RPN text, then the program's own arguments. Out: the program's exit code.
  */
 #include "vm/cli/cli.h"
 
@@ -29,7 +29,7 @@ int cli_run(struct cli_options *options, int argc, char **argv)
     }
     struct builder toau;
     builder_init(&toau);
-    bool source = cli_is_source(path);
+    bool source = cli_is_text(path);
     int code = source ? cli_compile_to(options, path, &toau) : cli_read_toau(options, path, &toau);
     if (code == EXIT_CODE_OK) {
         struct runtime_options runtime = {

@@ -12,7 +12,7 @@ enum native_number {
     NATIVE_##name = number,
 #include "vm/code/native.def"
 #undef NATIVE
-    NATIVE_NUMBER_END = 0x0600 /* one past the highest number a row may have */
+    NATIVE_NUMBER_END = 0x0800 /* one past the highest number a row may have */
 };
 
 enum native_flags { NATIVE_FLAG_PURE = 1, NATIVE_FLAG_WAIT = 2, NATIVE_FLAG_MAIN = 4 };

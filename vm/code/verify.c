@@ -201,8 +201,20 @@ static cy_err verify_functions(struct verify *verify)
         for (uint32_t i = 0; i < module->function_count; i++)
             CY_TRY(verify_function_head(verify, m, module->function_first + i));
     }
-    for (uint32_t i = 0; i < program->function_count; i++) CY_TRY(verify_code_function(verify, i));
-    return CY_OK;
+    if (verify->refused) { /* the order of use means nothing once a part was not looked at */
+        verify->constants_used = program->constant_count;
+        verify->natives_used = program->native_count;
+    }
+    for (uint32_t i = 0; i < program->function_count; i++) {
+        cy_err err = verify_code_function(verify, i);
+        if (!verify->refused || !cy_is(err, CY_ERR_BAD_FORMAT)) {
+            CY_TRY(err);
+            continue;
+        }
+        verify->refused(verify->failure, verify->refused_context);
+        verify->went_on = true;
+    }
+    return verify->went_on ? CY_ERR(BAD_FORMAT) : CY_OK;
 }
 
 /* -- the whole ----------------------------------------------------------------------------------------- */
@@ -222,19 +234,35 @@ static cy_err verify_steps(struct verify *verify)
     return verify_pool_unused(verify);
 }
 
+static cy_err verify_run(struct verify *verify)
+{
+    const struct program *program = verify->program;
+    *verify->failure = (struct code_failure){.function = PROGRAM_NO_INDEX};
+    verify->string_checks = mem_alloc_zeroed(program->string_count);
+    verify->string_scopes = mem_alloc_zeroed((size_t)program->string_count * sizeof *verify->string_scopes);
+    verify->natives = mem_alloc_zeroed((size_t)program->native_count * sizeof *verify->natives);
+    verify_flow_init(&verify->flow);
+    bool has_memory = verify->string_checks && verify->string_scopes && verify->natives;
+    cy_err err = has_memory ? verify_steps(verify) : CY_ERR(NO_MEMORY);
+    verify_flow_fini(&verify->flow);
+    mem_free(verify->natives);
+    mem_free(verify->string_scopes);
+    mem_free(verify->string_checks);
+    return err;
+}
+
 cy_err verify_program(const struct program *program, struct code_failure *failure_out)
 {
-    *failure_out = (struct code_failure){.function = PROGRAM_NO_INDEX};
     struct verify verify = {.program = program, .failure = failure_out};
-    verify.string_checks = mem_alloc_zeroed(program->string_count);
-    verify.string_scopes = mem_alloc_zeroed((size_t)program->string_count * sizeof *verify.string_scopes);
-    verify.natives = mem_alloc_zeroed((size_t)program->native_count * sizeof *verify.natives);
-    verify_flow_init(&verify.flow);
-    bool has_memory = verify.string_checks && verify.string_scopes && verify.natives;
-    cy_err err = has_memory ? verify_steps(&verify) : CY_ERR(NO_MEMORY);
-    verify_flow_fini(&verify.flow);
-    mem_free(verify.natives);
-    mem_free(verify.string_scopes);
-    mem_free(verify.string_checks);
+    return verify_run(&verify);
+}
+
+cy_err verify_program_each(const struct program *program, verify_refused *refused, void *context)
+{
+    struct code_failure failure;
+    struct verify verify = {
+        .program = program, .failure = &failure, .refused = refused, .refused_context = context};
+    cy_err err = verify_run(&verify);
+    if (cy_is(err, CY_ERR_BAD_FORMAT) && !verify.went_on) refused(&failure, context);
     return err;
 }

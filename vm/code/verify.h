@@ -53,6 +53,12 @@ void code_failure_describe(const struct code_failure *failure, bool korean, stru
 /* BAD_FORMAT with `failure_out` filled, NO_MEMORY, or OK. */
 CY_NODISCARD cy_err verify_program(const struct program *program, struct code_failure *failure_out);
 
+/* For messages about a program that verify_program refused: calls `refused` for the first fault of each function's code
+ * instead of stopping at the first function, or once for what is wrong before that. */
+typedef void verify_refused(const struct code_failure *failure, void *context);
+CY_NODISCARD cy_err verify_program_each(const struct program *program, verify_refused *refused,
+                                        void *context);
+
 /* The greatest height the stack of one function reaches, as verify_program will demand it. BAD_FORMAT when
  * the flow of its code does not hold; verify_program then says why. `function` is one of the program's. */
 CY_NODISCARD cy_err function_stack_max(const struct program *program, const struct function *function,

@@ -70,6 +70,9 @@ struct verify {
     uint32_t constants_used;
     uint32_t natives_used;
     struct verify_flow flow;
+    verify_refused *refused; /* NULL: stop at the first fault */
+    void *refused_context;
+    bool went_on; /* past a fault */
 };
 
 cy_err verify_refuse(struct verify *verify, enum code_rule rule, enum code_place place, uint32_t offset);

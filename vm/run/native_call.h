@@ -75,5 +75,8 @@ enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy
 wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation), void *operation);
 /* Charges `steps` of the budget for long native work (about one per 100 bytes or items). */
 void native_charge(struct native_call *call, uint64_t steps);
+/* What is left of the budget, below 0 once it is used up. What calls of object.h charged is the difference of two of
+ * these; a body that makes many bounds it. */
+int64_t native_budget(const struct native_call *call);
 
 #endif

@@ -179,3 +179,5 @@ wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation
 }
 
 void native_charge(struct native_call *call, uint64_t steps) { vm_charge(call->vm, steps); }
+
+int64_t native_budget(const struct native_call *call) { return call->vm->budget; }
