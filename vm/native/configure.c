@@ -90,7 +90,7 @@ static void configure_ended(struct vm *vm, void *context, enum call_outcome outc
         bool configuration = cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
         configuring->exit_code = configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM;
     } else if (outcome == CALL_STOPPED) {
-        fprintf(stderr, "configure: %s\n", cy_err_text(stop, configuring->runtime->options->korean));
+        runtime_report_stop(configuring->runtime, "configure", value, stop);
         configuring->exit_code = EXIT_CODE_PROGRAM;
     }
     configuring->done(configuring, value);

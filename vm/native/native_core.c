@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/native_core.c: the prelude: printing, kinds, conversions, fail; and task.wait.
+ * vm/native/native_core.c: the prelude: printing, kinds, conversions, fail; and the tasks of vm/run.
  *
  * In:   arguments already checked against native.def. Out: results or errors.
  * Invariant: one print is one line, written whole before it returns: what a program printed is never lost
@@ -198,6 +198,18 @@ enum native_outcome native_raise(struct native_call *call)
 /* -- tasks and reports ----------------------------------------------------------------------------------- */
 
 enum native_outcome native_task_wait(struct native_call *call) { return task_wait(call); }
+enum native_outcome native_task_all(struct native_call *call) { return task_all(call); }
+enum native_outcome native_task_race(struct native_call *call) { return task_race(call); }
+enum native_outcome native_task_cancel(struct native_call *call) { return task_cancel(call); }
+enum native_outcome native_task_deadline(struct native_call *call) { return task_deadline(call); }
+enum native_outcome native_task_time_left(struct native_call *call) { return task_time_left(call); }
+
+enum native_outcome native_debug_cells(struct native_call *call)
+{
+    struct vm_counters counters;
+    vm_read_counters(call->vm, &counters);
+    return native_return(call, value_int((int64_t)counters.cells));
+}
 
 enum native_outcome native_debug_copies(struct native_call *call)
 {

@@ -13,8 +13,6 @@
 
 #include <stdlib.h>
 
-#define NATIVE_SYSTEM_SLEEP_MS_MAX 86400000
-
 enum native_outcome native_env_get(struct native_call *call)
 {
     cy_bytes name = string_bytes(call->args[0]);
@@ -122,9 +120,9 @@ enum native_outcome native_task_sleep(struct native_call *call)
 {
     struct runtime *runtime = runtime_of(call->vm);
     int64_t ms = call->args[0].as.i;
-    if (ms < 0 || ms > NATIVE_SYSTEM_SLEEP_MS_MAX) {
+    if (ms < 0 || ms > LIMIT_TASK_MILLISECONDS) {
         return native_fail(call, CY_ERR(VALUE), "task.sleep: milliseconds must be 0..%d, not %lld",
-                           NATIVE_SYSTEM_SLEEP_MS_MAX, (long long)ms);
+                           LIMIT_TASK_MILLISECONDS, (long long)ms);
     }
     cy_err err = runtime_need_loop(runtime);
     struct native_system_sleep *sleep = cy_failed(err) ? NULL : mem_alloc_zeroed(sizeof *sleep);

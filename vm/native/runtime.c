@@ -65,6 +65,16 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
     builder_fini(&text);
 }
 
+void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop)
+{
+    struct builder text;
+    builder_init(&text);
+    if (value_is_error(runtime->vm, record)) vm_describe_error(runtime->vm, record, &text);
+    if (text.count == 0) builder_printf(&text, "stop: %s\n", cy_err_text(stop, runtime->options->korean));
+    fprintf(stderr, "%s: %.*s", who, CY_BYTES_ARG(builder_view(&text)));
+    builder_fini(&text);
+}
+
 /* -- driving --------------------------------------------------------------------------------------------- */
 static void runtime_become(struct runtime *runtime);
 
@@ -179,11 +189,9 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
     if (outcome == CALL_FAILED) {
         runtime_report_error(runtime, value);
     } else {
-        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
-                cy_err_text(stop, runtime->options->korean));
+        runtime_report_stop(runtime, runtime->options->program_name, value, stop);
     }
-    bool configuration =
-        outcome == CALL_FAILED && cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
+    bool configuration = outcome == CALL_FAILED && cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
     runtime_request_exit(runtime, configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM);
 }
 
@@ -228,6 +236,23 @@ static uint64_t runtime_clock_ns(void *host)
     (void)host;
     return clock_monotonic_ns();
 }
+static void runtime_deadline_fired(struct timer *timer)
+{
+    struct runtime *runtime = CY_CONTAINER_OF(timer, struct runtime, deadline_timer);
+    runtime->deadline_ns =
+        UINT64_MAX; /* the hook at the end of this turn runs the VM, which tells the next one */
+}
+/* Before there is a loop nothing waits for long: the driver runs the VM again and again. */
+static void runtime_on_deadline(void *host, uint64_t at_ns)
+{
+    struct runtime *runtime = host;
+    if (!runtime->loop || at_ns == runtime->deadline_ns) return;
+    uint64_t now_ns = clock_monotonic_ns();
+    runtime->deadline_ns = at_ns;
+    runtime->deadline_timer.fire = runtime_deadline_fired;
+    loop_timer_set(runtime->loop, &runtime->deadline_timer,
+                   at_ns > now_ns ? (at_ns - now_ns + 999999) / 1000000 : 0);
+}
 static uint64_t runtime_cpu_ns(void *host)
 {
     (void)host;
@@ -243,6 +268,7 @@ static cy_err runtime_open(struct runtime *runtime)
         .log = &runtime->log,
         .host = runtime,
         .clock_ns = runtime_clock_ns,
+        .on_deadline = runtime_on_deadline,
         .cpu_ns = runtime_cpu_ns,
     };
     CY_TRY(random_hash_seed(&options.seed));
@@ -268,6 +294,7 @@ static void runtime_close(struct runtime *runtime)
         vm_free(&runtime->vm);
         serve_free_calls(runtime);
     }
+    if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
     runtime_flush(runtime);
     for (uint32_t i = 0; i < runtime->literal_upstreams.count; i++) {
         struct upstream *upstream = runtime->literal_upstreams.entries[i].value.pointer;
@@ -312,6 +339,7 @@ int runtime_run(const struct runtime_options *options)
     signal(SIGPIPE, SIG_IGN); /* a peer that goes away is an error of a write, not of the process */
     runtime->options = options;
     runtime->input = value_nil();
+    runtime->deadline_ns = UINT64_MAX;
     runtime->plan.program_path = options->program_path;
     runtime->plan.program = options->program;
     log_init(&runtime->log);

@@ -90,7 +90,9 @@ struct runtime {
     cy_value input;               /* the map that main gave, owned */
     struct workers_request workers;
     uint32_t worker_index;
-    struct worker_link *link; /* to the master; NULL without one */
+    struct worker_link *link;    /* to the master; NULL without one */
+    struct timer deadline_timer; /* runs the VM when a task's deadline has come */
+    uint64_t deadline_ns;        /* what it is set to; UINT64_MAX: not set */
     struct serving serving;
     uint32_t configuring_count;        /* calls of configure on their way */
     struct runtime_checking *checking; /* in the master's checker only */
@@ -113,6 +115,9 @@ void runtime_drive(struct runtime *runtime, const bool *flag);
 
 /* Writes a program's error for people to stderr: a configuration error as its bare message, others with their stack. */
 void runtime_report_error(struct runtime *runtime, cy_value error);
+
+/* "who: stop: why", and where. */
+void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop);
 
 /* -- vm/native/configure.c --------------------------------------------------------------------------------- */
 

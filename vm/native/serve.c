@@ -51,7 +51,11 @@ static void serve_answer_failure(struct runtime *runtime, struct http_exchange *
     if (outcome == CALL_FAILED) {
         vm_describe_error(runtime->vm, value, &reason);
     } else if (outcome == CALL_STOPPED) {
-        builder_printf(&reason, "handle was stopped: %s", cy_err_text(stop, vm_korean(runtime->vm)));
+        builder_text(&reason, "handle was stopped: ");
+        if (value_is_error(runtime->vm, value))
+            vm_describe_error(runtime->vm, value, &reason);
+        else
+            builder_text(&reason, cy_err_text(stop, vm_korean(runtime->vm)));
     } else {
         builder_printf(&reason, "handle returned %s, not a verdict", value_kind_text(runtime->vm, value));
     }

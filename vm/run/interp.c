@@ -83,11 +83,7 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
     fiber->resume = RESUME_STEP;
     fiber->resume_value = value_nil();
     if (fiber->unwinding_hard || (fiber->stop_wanted && !fiber->stop)) {
-        if (!fiber->stop) {
-            fiber->stop = fiber->stop_wanted;
-            fiber->burst_ns = 0;
-            fiber->burst_ns_max = fiber_ms(LIMIT_DEFER_ALLOWANCE_MS);
-        }
+        fiber_begin_stop(vm, fiber);
         value_unref(vm, value);
         return false;
     }
@@ -284,6 +280,10 @@ raise:
     frame->step = step;
     fiber->frame = frame;
 unwind_now:
+    if (CY_UNLIKELY(vm->step_paused)) {
+        vm->step_paused = false;
+        return INTERP_YIELDED; /* the step did a part, and is run again */
+    }
     if (!unwind(vm, fiber)) return INTERP_ENDED;
     goto reload;
 
@@ -593,7 +593,12 @@ invoke : {
         fiber->frame = frame;
         SLOW(slow_closure(fiber, r, step));
     }
-    STEP(SPAWN) : SLOW(task_spawn(fiber, &r[step->b], step->x));
+    STEP(SPAWN) :
+    {
+        frame->step = step;
+        fiber->frame = frame;
+        SLOW(task_spawn(fiber, &r[step->b], step));
+    }
 
     /* -- loops ------------------------------------------------------------------------------------------- */
     STEP(INTLOOP_BEGIN) :

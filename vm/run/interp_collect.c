@@ -87,6 +87,7 @@ bool slow_range(struct vm *vm, cy_value *r, const struct run_step *step)
 bool slow_ref(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     cy_value ref;
+    vm_charge(vm, 1); /* so that a search for cycles keeps up with a loop that makes cells */
     cy_err err = ref_new(vm, slow_take(&r[step->b]), &ref);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     slow_put(vm, &r[step->a], ref);

@@ -291,9 +291,13 @@ bool slow_compare(struct vm *vm, cy_value *r, const struct instance *instance, c
     cy_value b = r[step->b], c = constant ? instance->constants[step->c] : slow_right(r, step);
     int order;
     if (op == RUN_EQ || op == RUN_NE) {
-        bool equal;
-        cy_err err = value_compare(vm, b, c, &equal);
+        bool equal, paused;
+        cy_err err = value_compare_or_pause(vm, b, c, &equal, &paused);
         if (cy_failed(err)) return error_raise_walk(vm, err);
+        if (CY_UNLIKELY(paused)) {
+            vm->step_paused = true;
+            return false;
+        }
         *truth_out = equal == (op == RUN_EQ);
     } else if (!slow_order(vm, b, c, &order))
         return slow_operands_refused(vm, slow_sign(form), b, c);

@@ -147,6 +147,7 @@ static cy_err key_hash_content(struct vm *vm, struct key_walk *walk, cy_value co
 {
     CY_TRY(key_hash_plain(vm, content, true, hash_out, descend_out));
     CY_TRY(visited_step(vm, &walk->steps));
+    if (walk->steps > LIMIT_KEY_STEPS) return (cy_err){CY_ERR_LIMIT, LIMIT_KEY_STEPS};
     const uint64_t *known = *descend_out ? visited_find(&walk->visited, content.as.object) : NULL;
     if (!known) return CY_OK;
     *hash_out = *known;

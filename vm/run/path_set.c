@@ -147,7 +147,7 @@ static bool path_get_field(struct vm *vm, cy_value container, cy_value name, cy_
     case TAG_MAP: return path_get_entry(vm, container, name, owned_out);
     case TAG_REF:
         if (!cy_bytes_equal(text, CY_BYTES("value"))) break;
-        *owned_out = value_ref(ref_of(container)->value);
+        *owned_out = value_ref(ref_touch(vm, container)->value);
         return true;
     case TAG_OPAQUE: {
         const struct opaque *opaque = opaque_of(container);
@@ -316,7 +316,7 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
         return true;
     case TAG_REF:
         if (!path_is_value_field(vm, *cell, key)) return false;
-        *inner_out = &ref_of(*cell)->value;
+        *inner_out = &ref_touch_to_write(vm, *cell)->value;
         return true;
     default: return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_WRITABLE, value_kind_text(vm, *cell));
     }
@@ -345,7 +345,7 @@ static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value 
         return true;
     case TAG_REF:
         if (!path_is_value_field(vm, *cell, key)) return false;
-        slow_put(vm, &ref_of(*cell)->value, slow_take(value_slot));
+        slow_put(vm, &ref_touch_to_write(vm, *cell)->value, slow_take(value_slot));
         return true;
     default: return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_WRITABLE, value_kind_text(vm, *cell));
     }

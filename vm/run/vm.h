@@ -23,14 +23,20 @@ struct vm_options {
     const native_body
         *natives; /* by native number, NATIVE_NUMBER_END entries; NULL entries are not linked in */
     uint64_t memory_bytes_max; /* 0: LIMIT_VM_MEMORY_BYTES */
-    uint32_t capabilities;     /* granted bits; a program that needs more is refused by instance_new */
-    hash_seed seed;            /* random where map keys come from peers */
-    bool korean;               /* language of messages */
-    struct log *log;           /* borrowed */
-    void *host;                /* for natives: vm_host(vm) */
+    /* What one task and all it spawns may hold; past it they are stopped. 0: LIMIT_TASK_MEMORY_BYTES, UINT64_MAX: no
+     * limit. The main task itself has none: who else would need the memory. */
+    uint64_t task_memory_bytes_max;
+    uint32_t capabilities; /* granted bits; a program that needs more is refused by instance_new */
+    hash_seed seed;        /* random where map keys come from peers */
+    bool korean;           /* language of messages */
+    struct log *log;       /* borrowed */
+    void *host;            /* for natives: vm_host(vm) */
     /* Some fiber became ready while vm_run was not running: run it soon. Called at most once until vm_run ran. */
     void (*on_ready)(void *host);
-    uint64_t (*clock_ns)(void *host); /* monotonic; for deadlines */
+    uint64_t (*clock_ns)(void *host); /* monotonic, for deadlines; NULL: the system's */
+    /* The earliest deadline of all tasks moved to this time of clock_ns: run vm_run then. NULL when the host runs it
+     * again and again anyway. Never told when it moves away. */
+    void (*on_deadline)(void *host, uint64_t at_ns);
     /* CPU used by this thread, for the allowance of tasks; NULL: the system's clock of the thread. Wall time would
      * punish a task for what other processes do. Asked only from a task's second turn on. */
     uint64_t (*cpu_ns)(void *host);
@@ -62,7 +68,8 @@ CY_NODISCARD bool instance_export(struct instance *instance, cy_bytes name, cy_v
 
 /* -- calls ----------------------------------------------------------------------------------------------- */
 enum call_outcome { CALL_RETURNED, CALL_FAILED, CALL_STOPPED };
-/* `value` is the result, or the error, or nil for a stop (`stop` then says which); borrowed during the callback. */
+/* `value` is the result, or the error; for a stop an error record that says why and where (nil without memory; `stop`
+ * has the reason too). Borrowed during the callback. */
 typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
                           cy_err stop);
 
@@ -79,11 +86,12 @@ void vm_cancel_instance(struct vm *vm, struct instance *instance);
 /* Makes a fiber the program's main task: natives with the flag MAIN work in it and in no other. */
 void vm_mark_main(struct vm *vm, struct fiber *fiber);
 
-/* Runs ready fibers, each for at most its budget, until none is ready or every fiber that was ready at the start had
- * its turn. True when some are still ready (call again after looking at the network). */
+/* Gives every group that is ready (a task of the host or of main, with what it spawned) one turn of about a budget. A
+ * task that spawns a million others delays nobody but itself. True when some are still ready (call again after looking
+ * at the network). */
 bool vm_run(struct vm *vm);
-/* Frees a slice of what is waiting to be freed. True when there is more. Cycles through refs are not searched for
- * yet: they are freed with the VM. */
+/* Frees a slice of what is waiting to be freed, or looks for cells that only hold each other. True when there is
+ * more. */
 bool vm_idle(struct vm *vm);
 /* Fibers alive; those parked count. */
 uint32_t vm_fiber_count(const struct vm *vm);
@@ -98,6 +106,9 @@ struct vm_counters {
     uint64_t copies;       /* containers copied: a write met a shared one, or + made a new list of one */
     uint64_t heap_bytes;   /* now */
     uint64_t heap_objects; /* now */
+    uint64_t cells;        /* of `ref`, now */
+    uint64_t cells_found;  /* freed because they only held each other */
+    uint64_t searches;     /* for such cells, ended */
     uint64_t instructions; /* budget steps taken, about */
     uint64_t fibers_started;
 };
