@@ -67,6 +67,8 @@ START_TEST(test_main_has_no_cpu_allowance)
     build_function("main", 0, 0);
     uint32_t again = pb_label(b);
     pb_place(b, again);
+    pb_op(b, OP_NIL);
+    pb_op(b, OP_POP);
     pb_op(b, OP_LOOP, again);
     ck_assert(run_host_open(&host, program_builder_finish(&b, true), 0));
     host.tick_ns = 50 * 1000000;
