@@ -43,7 +43,7 @@ layer_sources = $(sort $(wildcard $(call layer_folder,$1)/*.c))
 
 SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
 # Natives of group CORE lie in vm/native too: the files there that see base, code and run only. native.c names them all.
-BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml)|<(yaml|openssl|ffi)
+BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml|regex|native_regex)|<(yaml|openssl|pcre2|ffi)
 SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
     $(shell grep -LE 'include .?($(BEYOND_CORE))' $(call layer_sources,native) /dev/null | grep '\.c$$'))
 # The command line sees every layer and no layer sees it; tests run it as a program.
@@ -57,7 +57,7 @@ TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/s
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
 # A library that no source includes today is neither looked for nor linked.
-LIBRARIES := utf8proc openssl cares yaml ffi
+LIBRARIES := utf8proc openssl cares yaml pcre2 ffi
 utf8proc_header := utf8proc.h
 utf8proc_module := libutf8proc
 utf8proc_package := libutf8proc-dev
@@ -74,6 +74,10 @@ yaml_header := yaml.h
 yaml_module := yaml-0.1
 yaml_package := libyaml-dev
 yaml_user := vm/native
+pcre2_header := pcre2.h
+pcre2_module := libpcre2-8
+pcre2_package := libpcre2-dev
+pcre2_user := vm/native
 ffi_header := ffi.h
 ffi_module := libffi
 ffi_package := libffi-dev

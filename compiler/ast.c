@@ -97,3 +97,21 @@ bool ast_literal_is_true(const struct node *node)
     default: return true;
     }
 }
+
+uint32_t annotation_kinds(const struct annotation *annotation)
+{
+    uint32_t kinds = 0;
+    if (!annotation->choices) return 1u << (annotation->record ? KIND_RECORD : annotation->kind);
+    for (const struct annotation *choice = annotation->choices; choice; choice = choice->next)
+        kinds |= annotation_kinds(choice);
+    return kinds;
+}
+
+bool annotation_allows(const struct annotation *annotation, uint8_t kind, const struct record_decl *record)
+{
+    const struct annotation *choice = annotation->choices ? annotation->choices : annotation;
+    for (; choice; choice = choice->next) {
+        if (choice->record ? record == choice->record : choice->kind == kind) return true;
+    }
+    return false;
+}

@@ -49,14 +49,16 @@ struct word {
     struct span span;
 };
 
-/* `: int`, `-> Route`, `module.Route`. */
+/* `: int`, `-> Route`, `module.Route`, `str|nil`. */
 struct annotation {
-    struct word module; /* text.count 0 = none */
-    struct word name;
+    struct word module;         /* text.count 0 = none */
+    struct word name;           /* of a choice: all of it as written */
+    struct annotation *choices; /* `a|b`: each of them, linked by `next`; NULL = one kind */
+    struct annotation *next;
     /* filled by resolve: */
     bool known;
-    uint8_t kind;               /* enum value_kind, when record is NULL */
-    struct record_decl *record; /* NULL: a plain kind */
+    uint8_t kind;               /* enum value_kind, when record is NULL; KIND_COUNT for a choice */
+    struct record_decl *record; /* NULL: a plain kind, or a choice */
 };
 
 struct argument {
@@ -138,6 +140,7 @@ struct node {
         struct function_decl *function; /* FUNCTION, LOCAL_FN, FN, TEST */
         struct {
             struct word name;
+            cy_bytes doc;                  /* at module level */
             struct annotation *annotation; /* NULL = none */
             struct node *value;            /* NULL = nil */
             struct symbol *symbol;
@@ -213,6 +216,7 @@ struct effect {
 
 struct function_decl {
     struct word name; /* text.count 0 = none */
+    cy_bytes doc;     /* the `///` lines above it, without marks; count 0 = none */
     struct span span;
     struct param *params;
     uint32_t param_count;
@@ -230,6 +234,7 @@ struct function_decl {
     struct symbol
         *self_symbol; /* a hidden local that holds the function, because an inner one captures it; or NULL */
     uint32_t slot_next, slot_count; /* of locals; the emitter's temporaries come behind slot_count */
+    bool has_return;                /* written in its own body */
     bool in_test;                   /* checked, but not part of the program */
     struct effect *effects;
     uint32_t effect_count, effect_capacity;
@@ -240,11 +245,13 @@ struct function_decl {
 
 struct field_decl {
     struct word name;
+    cy_bytes doc;
     struct annotation *annotation;
     struct node *default_value;
 };
 struct record_decl {
     struct word name;
+    cy_bytes doc;
     struct unit *unit;
     struct field_decl *fields;
     uint32_t field_count;
@@ -267,11 +274,14 @@ struct symbol {
     bool exported;
     bool constant; /* const, or a function's name */
     bool captured;
-    bool ready;         /* GLOBAL: its initialiser was resolved; so an initialiser may read it */
-    bool replaced;      /* assigned as a whole, so that the value may be of another record type */
-    bool is_ref;        /* known to hold a ref for ever */
-    bool needs_global;  /* GLOBAL: not just a literal that is written into its uses */
-    uint8_t value_kind; /* KIND, and a NATIVE that shares its word with one; else KIND_COUNT */
+    bool ready;            /* GLOBAL: its initialiser was resolved; so an initialiser may read it */
+    bool replaced;         /* assigned as a whole, so that the value may be of another record type */
+    bool is_ref;           /* known to hold a ref for ever */
+    bool needs_global;     /* GLOBAL: not just a literal that is written into its uses */
+    bool is_parameter;     /* LOCAL */
+    bool is_counter;       /* LOCAL: the variable of a loop over a range */
+    bool changed_by_defer; /* LOCAL: so check_flow.c claims nothing about it */
+    uint8_t value_kind;    /* KIND, and a NATIVE that shares its word with one; else KIND_COUNT */
     cy_bytes name;
     struct span span;                /* of the declaration */
     struct unit *unit;               /* where it is declared; NULL for the prelude */
@@ -292,6 +302,11 @@ struct symbol {
     uint64_t last_read_serial; /* reads are numbered through the whole compilation */
     uint64_t return_serial;    /* of the last return whose value read it */
     struct span assigned_span; /* end 0: only declared */
+    struct span captured_span; /* of the first use by an inner function */
+    uint32_t read_count;       /* uses of any kind but being written to; as a callee too */
+    uint32_t call_count;       /* those as the callee of a known call */
+    uint32_t kinds;      /* LOCAL: what check_flow.c knows about the value where it stands; 0 = nothing yet */
+    uint32_t flow_stamp; /* of the join that met it last (check_flow.c) */
     /* Of a standard module: whether the program reaches it, and what of standard modules it reaches itself. */
     bool needed;
     struct symbol **uses;
@@ -318,6 +333,10 @@ struct node *ast_left(const struct node *node);
 bool ast_is_literal(const struct node *node);
 /* The enum value_kind of a literal, a list, map, range, text or function; KIND_COUNT when it cannot be told. */
 uint8_t ast_value_kind(const struct node *node);
+/* Bits 1 << enum value_kind of what a known annotation allows. */
+uint32_t annotation_kinds(const struct annotation *annotation);
+/* Whether it allows a value of that kind, and, where that is a record, of that type (NULL: of an unknown type). */
+bool annotation_allows(const struct annotation *annotation, uint8_t kind, const struct record_decl *record);
 /* Whether a literal counts as true. */
 bool ast_literal_is_true(const struct node *node);
 

@@ -82,12 +82,23 @@ static cy_bytes check_count_text(struct resolver *resolver, const struct check_c
     return copy;
 }
 
+/* Where the callee is declared, when that is in a source. */
+static void check_label_callee(struct diag *diag, const struct check_callee *callee)
+{
+    if (callee->record)
+        diag_add_label(diag, DIAG_LABEL_DECLARED, &callee->record->unit->source, callee->record->name.span);
+    else if (callee->function && callee->function->name.text.count)
+        diag_add_label(diag, DIAG_LABEL_DECLARED, &callee->function->unit->source,
+                       callee->function->name.span);
+}
+
 static void check_report_count(struct resolver *resolver, const struct node *call,
                                const struct check_callee *callee)
 {
-    (void)diag_report(resolver->diags, &resolver->unit->source, call->span, DIAG_ARGUMENT_COUNT, callee->name,
-                      check_count_text(resolver, callee),
-                      diag_number(resolver->diags, call->as.call.argument_count));
+    struct diag *diag = diag_report(resolver->diags, &resolver->unit->source, call->span, DIAG_ARGUMENT_COUNT,
+                                    callee->name, check_count_text(resolver, callee),
+                                    diag_number(resolver->diags, call->as.call.argument_count));
+    check_label_callee(diag, callee);
 }
 
 /* The parameter that an argument with a name goes to; PROGRAM_NO_INDEX, reported, when there is none. */
@@ -105,6 +116,7 @@ static uint32_t check_find_param(struct resolver *resolver, const struct check_c
     enum diag_code code = callee->is_record ? DIAG_UNKNOWN_FIELD : DIAG_ARGUMENT_UNKNOWN;
     struct diag *diag = resolve_report(resolver, name->span, code, callee->name, name->text);
     diag->nearest = nearest.best;
+    check_label_callee(diag, callee);
     return PROGRAM_NO_INDEX;
 }
 
@@ -151,13 +163,16 @@ static void check_missing(struct resolver *resolver, const struct node *call,
             check_report_count(resolver, call, callee);
             return;
         }
-        (void)resolve_report(resolver, call->span, DIAG_ARGUMENT_MISSING, callee->name,
-                             check_param_name(callee, i));
+        check_label_callee(resolve_report(resolver, call->span, DIAG_ARGUMENT_MISSING, callee->name,
+                                          check_param_name(callee, i)),
+                           callee);
     }
 }
 
 static void check_call_unknown(struct resolver *resolver, const struct node *call)
 {
+    const struct node *callee = call->as.call.callee;
+    if (callee->kind == NODE_NAME && !callee->as.name.symbol) return; /* unknown itself, which was said */
     for (uint32_t i = 0; i < call->as.call.argument_count; i++) {
         const struct argument *argument = &call->as.call.arguments[i];
         if (!argument->name.text.count) continue;
@@ -220,6 +235,7 @@ void check_field(struct resolver *resolver, const struct record_decl *record, co
     struct diag *diag =
         resolve_report(resolver, field->span, DIAG_UNKNOWN_FIELD, record->name.text, field->text);
     diag->nearest = nearest.best;
+    diag_add_label(diag, DIAG_LABEL_DECLARED, &record->unit->source, record->name.span);
 }
 
 void check_literal(struct resolver *resolver, const struct annotation *annotation, const struct node *value)
@@ -229,7 +245,7 @@ void check_literal(struct resolver *resolver, const struct annotation *annotatio
     const struct record_decl *built = known && known->kind == SYMBOL_RECORD ? known->record : NULL;
     uint8_t kind = built ? KIND_RECORD : ast_value_kind(value);
     if (kind == KIND_COUNT) return;
-    if (annotation->record ? built == annotation->record : annotation->kind == kind) return;
+    if (annotation_allows(annotation, kind, built)) return;
     bool korean = resolver->compilation->options->korean;
     (void)resolve_report(resolver, value->span, DIAG_WRONG_KIND, annotation->name.text,
                          built ? built->name.text
@@ -365,6 +381,7 @@ void check_main(struct compilation *compilation)
     const struct map_entry *entry = map_find(&unit->names, CY_BYTES("main"));
     const struct symbol *symbol = entry ? entry->value.pointer : NULL;
     struct span start = {0, 0, 1, 1};
+    if (!symbol && compilation->options->module) return;
     if (!symbol || symbol->kind != SYMBOL_FUNCTION || !symbol->exported) {
         bool missed = symbol || (compilation->read_whole && !compilation->options->tests);
         if (missed)

@@ -2,7 +2,7 @@
  *
  * compiler/compiler.c: the passes in a row.
  *
- *      load and parse ─► resolve, check, fold ─► prune ─► emit ─► canonicalise ─► verify
+ *      load and parse ─► resolve, check, fold ─► (warnings) ─► prune ─► emit ─► canonicalise ─► verify
  *
  * Invariant: resolving also looks at what could be read of files with syntax errors, so that grammar and names are
  *            reported in one go. Code is written only when nothing was reported.
@@ -20,7 +20,8 @@ void compilation_init(struct compilation *compilation, const struct compile_opti
     *compilation = (struct compilation){.options = options};
     arena_init(&compilation->arena, 0);
     compilation->arena.exit_when_exhausted = true;
-    diag_init(&compilation->diags, &compilation->arena, options->korean);
+    diag_init(&compilation->diags, &compilation->arena);
+    diag_init(&compilation->warnings, &compilation->arena);
     lexer_keywords_init(&compilation->keywords);
     map_init(&compilation->prelude, (hash_seed){0, 0});
     map_init(&compilation->unit_names, (hash_seed){0, 0});
@@ -59,12 +60,22 @@ static cy_err compiler_run(struct compilation *compilation, struct program **pro
     compilation->read_whole = compilation->diags.count == 0;
     resolve_units(compilation);
     if (compilation->diags.count) return CY_ERR(BAD_FORMAT);
+    if (compilation->options->warnings) check_flow_units(compilation);
+    if (compilation->outside) return CY_OK;
     prune_units(compilation);
     CY_TRY(emit_units(compilation, program_out));
     cy_err err = compilation->diags.count ? CY_ERR(BAD_FORMAT) : CY_OK; /* limits are seen by the emitter */
     if (!cy_failed(err)) err = compiler_prove(*program_out, compilation->options->korean, messages);
     if (cy_failed(err)) program_free(program_out);
     return err;
+}
+
+/* The folder of main as it was written, with its '/'. */
+static cy_bytes compiler_folder(const char *path)
+{
+    cy_bytes folder = cy_bytes_from_text(path);
+    while (folder.count > 0 && folder.data[folder.count - 1] != '/') folder.count--;
+    return folder;
 }
 
 cy_err compile_program(const struct compile_options *options, struct program **program_out,
@@ -75,9 +86,16 @@ cy_err compile_program(const struct compile_options *options, struct program **p
     *program_out = NULL;
     compilation_init(&compilation, options);
     cy_err err = compiler_run(&compilation, program_out, messages);
-    *error_count_out = diag_render(&compilation.diags, messages);
+    struct diag_style style = {.korean = options->korean,
+                               .json = options->json,
+                               .color = options->color,
+                               .folder = compiler_folder(options->path)};
+    if (!options->warnings) compilation.warnings.count = compilation.warnings.dropped_count = 0;
+    struct diag_counts counts = diag_render(&compilation.diags, &compilation.warnings, &style, messages);
+    *error_count_out = counts.errors;
+    if (options->warning_count_out) *options->warning_count_out = counts.warnings;
     if (cy_failed(err) && *error_count_out == 0) *error_count_out = 1;
     compilation_fini(&compilation);
-    CHECK(cy_failed(err) == (*program_out == NULL));
+    CHECK(options->module || cy_failed(err) == (*program_out == NULL));
     return err;
 }

@@ -19,7 +19,12 @@ struct compile_options {
     const char *path; /* the main file; imports are looked up beside the file that names them */
     const struct stdlib_module *stdlib;
     size_t stdlib_count;
-    bool korean; /* the language of messages */
+    bool korean;   /* the language of messages */
+    bool json;     /* messages as JSON objects, one per line (docs/DIAGNOSTICS.md) */
+    bool color;    /* text for a terminal */
+    bool warnings; /* look for them: `messages` may then hold some although the program is good */
+    bool module;   /* main may be missing: a file that others import is looked at by itself */
+    uint32_t *warning_count_out; /* NULL: not wanted */
     /* Test blocks of the main file become exported functions without parameters, named `test "NAME"`, and main need not
      * be there. Otherwise they are checked and left out. */
     bool tests;
@@ -32,8 +37,9 @@ struct compile_options {
 
 #define TEST_NAME_PREFIX "test " /* of the functions that test blocks become */
 
-/* OK with *program_out (the caller frees it), or BAD_FORMAT with every message appended to `messages` and their number
- * in `*error_count_out` (at most LIMIT_COMPILE_ERRORS are shown, all are counted). NO_MEMORY does not come back: a
+/* OK with *program_out (the caller frees it; with `module` it may be NULL), or BAD_FORMAT with every message appended
+ * to `messages` and their number in `*error_count_out` (at most LIMIT_COMPILE_ERRORS are shown, all are counted).
+ * Warnings are shown when there is no error. NO_MEMORY does not come back: a
  * compiler that has no memory left says so and exits with 70 (mem.h). */
 CY_NODISCARD cy_err compile_program(const struct compile_options *options, struct program **program_out,
                                     struct builder *messages, uint32_t *error_count_out);

@@ -1,41 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * compiler/diag.c: sorts messages by place and draws the source line under each.
+ * compiler/diag.c: collects messages, sorts them by place, and puts their words together.
  *
- * In:   struct diag_list. Out: text in Korean or English.
- * Invariant: the caret stands under the right column of a terminal: tabs are kept as tabs, Hangul is two wide. Control
- *            characters of the source never reach the terminal.
- * Not here: what is an error (the passes).
+ * In:   rows of diag.def, places, arguments. Out: text in Korean or English.
+ * Invariant: control characters of the source never reach the terminal.
+ * Not here: what is an error (the passes), the source line and its carets (diag_text.c), JSON (diag_json.c).
  */
-#include "compiler/diag.h"
-
+#include "compiler/diag_internal.h"
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    DIAG_NEAREST_MAX = 50,        /* messages past that many are not worth a search through every name */
-    DIAG_LINE_BYTES_BEFORE = 160, /* of a very long line, what is shown before the caret */
-    DIAG_LINE_BYTES_BEHIND = 160
-};
+enum { DIAG_NEAREST_MAX = 50 }; /* messages past that many are not worth a search through every name */
 
 struct diag_row {
     uint16_t number;
+    bool warning;
     const char *korean, *english, *korean_hint, *english_hint;
 };
 static const struct diag_row diag_rows[] = {
 #define DIAG(name, number, korean, english, korean_hint, english_hint) \
-    {number, korean, english, korean_hint, english_hint},
+    {number, false, korean, english, korean_hint, english_hint},
+#define WARNING(name, number, korean, english, korean_hint, english_hint) \
+    {number, true, korean, english, korean_hint, english_hint},
 #include "compiler/diag.def"
 #undef DIAG
+#undef WARNING
 };
 
-void diag_init(struct diag_list *list, struct arena *arena, bool korean)
-{
-    *list = (struct diag_list){.arena = arena, .korean = korean};
-}
+static const struct {
+    const char *korean, *english;
+} diag_labels[] = {
+    {"", ""},
+#define LABEL(name, korean, english) {korean, english},
+#include "compiler/diag_label.def"
+#undef LABEL
+};
+
+void diag_init(struct diag_list *list, struct arena *arena) { *list = (struct diag_list){.arena = arena}; }
 
 static struct diag *diag_next(struct diag_list *list)
 {
@@ -81,6 +86,14 @@ struct diag *diag_report_2(struct diag_list *list, const struct source *source, 
     return diag_report(list, source, span, code, argument_0, argument_1, CY_BYTES_NONE);
 }
 
+void diag_add_label(struct diag *diag, enum diag_label label, const struct source *source, struct span span)
+{
+    CHECK(source);
+    diag->label = label;
+    diag->label_source = source;
+    diag->label_span = span;
+}
+
 cy_bytes diag_number(struct diag_list *list, int64_t number)
 {
     struct builder text;
@@ -92,6 +105,33 @@ cy_bytes diag_number(struct diag_list *list, int64_t number)
 }
 
 bool diag_wants_nearest(const struct diag_list *list) { return list->count <= DIAG_NEAREST_MAX; }
+
+/* -- codes --------------------------------------------------------------------------------------------------------- */
+
+bool diag_is_warning(enum diag_code code) { return diag_rows[code].warning; }
+
+void diag_code_text(enum diag_code code, char text_out[DIAG_CODE_TEXT_BYTES])
+{
+    (void)snprintf(text_out, DIAG_CODE_TEXT_BYTES, "%c%04u", diag_rows[code].warning ? 'W' : 'E',
+                   diag_rows[code].number % 10000u);
+}
+
+bool diag_code_find(cy_bytes text, enum diag_code *code_out)
+{
+    size_t start = text.count && ((text.data[0] | 0x20) == 'e' || (text.data[0] | 0x20) == 'w') ? 1 : 0;
+    uint32_t number = 0;
+    if (text.count == start || text.count - start > 4) return false;
+    for (size_t i = start; i < text.count; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') return false;
+        number = number * 10 + (text.data[i] - '0');
+    }
+    for (unsigned code = 0; code < DIAG_CODE_COUNT; code++) {
+        if (diag_rows[code].number != number) continue;
+        *code_out = (enum diag_code)code;
+        return true;
+    }
+    return false;
+}
 
 /* -- order --------------------------------------------------------------------------------------------------------- */
 
@@ -125,7 +165,7 @@ static void diag_put_code_point(struct builder *out, uint32_t code_point)
     text_encode(out, hidden ? 0xFFFD : code_point);
 }
 
-static void diag_put_text(struct builder *out, cy_bytes text)
+void diag_put_text(struct builder *out, cy_bytes text)
 {
     for (size_t offset = 0; offset < text.count;) {
         uint32_t code_point;
@@ -144,7 +184,8 @@ struct diag_particle {
 static const struct diag_particle diag_particles[] = {{"{은}", "은", "는", "은(는)"},
                                                       {"{이}", "이", "가", "이(가)"},
                                                       {"{을}", "을", "를", "을(를)"},
-                                                      {"{로}", "으로", "로", "(으)로"}};
+                                                      {"{로}", "으로", "로", "(으)로"},
+                                                      {"{와}", "과", "와", "과(와)"}};
 
 static uint32_t diag_last_letter(cy_bytes word)
 {
@@ -198,62 +239,24 @@ static void diag_put_template(struct builder *out, const char *text, const struc
     }
 }
 
-/* The bytes of the line that holds `offset`, cut to a window around it when the line is very long. */
-static cy_bytes diag_line_window(cy_bytes text, size_t offset, size_t *before_out)
+void diag_put_message(struct builder *out, const struct diag *diag, bool korean)
 {
-    size_t start = offset, end = offset;
-    while (start > 0 && text.data[start - 1] != '\n' && offset - start < DIAG_LINE_BYTES_BEFORE) start--;
-    while (end < text.count && text.data[end] != '\n' && end - offset < DIAG_LINE_BYTES_BEHIND) end++;
-    while (start < offset && (text.data[start] & 0xC0) == 0x80) start++; /* not inside a code point */
-    while (end < text.count && end > offset && (text.data[end] & 0xC0) == 0x80) end--;
-    if (end > start && text.data[end - 1] == '\r') end--;
-    *before_out = offset - start;
-    return cy_bytes_slice(text, start, cy_max_size(end, offset));
+    const struct diag_row *row = &diag_rows[diag->code];
+    diag_put_template(out, korean ? row->korean : row->english, diag);
 }
 
-static size_t diag_shown_width(cy_bytes text)
+void diag_write_subject(enum diag_code code, bool korean, struct builder *out)
 {
-    struct builder shown;
-    builder_init(&shown);
-    diag_put_text(&shown, text);
-    size_t width = text_width(builder_view(&shown));
-    builder_fini(&shown);
-    return width;
+    struct diag diag = {.code = code};
+    for (int i = 0; i < DIAG_ARGUMENTS_MAX; i++) diag.arguments[i] = CY_BYTES("…");
+    diag_put_message(out, &diag, korean);
 }
 
-static void diag_put_line(struct builder *out, const struct diag *diag)
-{
-    size_t before_bytes;
-    cy_bytes text = diag->source->text;
-    cy_bytes line = diag_line_window(text, cy_min_size(diag->span.start, text.count), &before_bytes);
-    builder_text(out, "    ");
-    diag_put_text(out, line);
-    builder_text(out, "\n    ");
-
-    for (size_t offset = 0; offset < before_bytes;) {
-        uint32_t code_point;
-        size_t length;
-        (void)!text_decode(cy_bytes_skip(line, offset), &code_point, &length);
-        cy_bytes one = cy_bytes_slice(line, offset, offset + length);
-        size_t width = diag_shown_width(one);
-        if (line.data[offset] == '\t')
-            builder_u8(out, '\t');
-        else
-            for (; width > 0; width--) builder_u8(out, ' ');
-        offset += length;
-    }
-    size_t span_bytes = diag->span.end > diag->span.start ? diag->span.end - diag->span.start : 0;
-    size_t carets = diag_shown_width(cy_bytes_slice(line, before_bytes, before_bytes + span_bytes));
-    for (carets = carets ? carets : 1; carets > 0; carets--) builder_u8(out, '^');
-    builder_u8(out, '\n');
-}
-
-static void diag_put_hint(struct builder *out, const struct diag *diag, bool korean)
+bool diag_put_hint(struct builder *out, const struct diag *diag, bool korean)
 {
     const struct diag_row *row = &diag_rows[diag->code];
     const char *hint = korean ? row->korean_hint : row->english_hint;
-    if (!diag->nearest.count && !*hint) return;
-    builder_text(out, korean ? "  도움말: " : "  hint: ");
+    if (!diag->nearest.count && !*hint) return false;
     if (diag->nearest.count) {
         builder_text(out, korean ? "혹시 `" : "did you mean `");
         diag_put_text(out, diag->nearest);
@@ -261,41 +264,64 @@ static void diag_put_hint(struct builder *out, const struct diag *diag, bool kor
     } else {
         diag_put_template(out, hint, diag);
     }
-    builder_u8(out, '\n');
+    return true;
 }
 
-static void diag_put(struct builder *out, const struct diag *diag, bool korean)
+void diag_put_file(struct builder *out, const struct source *source, const struct diag_style *style)
 {
-    const struct diag_row *row = &diag_rows[diag->code];
-    if (diag->source) {
-        diag_put_text(out, diag->source->file);
-        builder_printf(out, ":%u:%u: ", diag->span.line, diag->span.column);
-    }
-    builder_printf(out, korean ? "오류 E%04u: " : "error E%04u: ", row->number);
-    diag_put_template(out, korean ? row->korean : row->english, diag);
-    builder_u8(out, '\n');
-    if (diag->source) diag_put_line(out, diag);
-    diag_put_hint(out, diag, korean);
+    if (!cy_bytes_start_with(source->file, CY_BYTES("std:"))) diag_put_text(out, style->folder);
+    diag_put_text(out, source->file);
 }
 
-uint32_t diag_render(struct diag_list *list, struct builder *out)
+const char *diag_label_text(enum diag_label label, bool korean)
+{
+    CHECK(label < CY_COUNT_OF(diag_labels));
+    return korean ? diag_labels[label].korean : diag_labels[label].english;
+}
+
+/* -- all of them --------------------------------------------------------------------------------------------------- */
+
+static uint32_t diag_render_list(struct diag_list *list, const struct diag_style *style, struct builder *out)
 {
     if (list->count == 0) return 0;
     qsort(list->items, list->count, sizeof *list->items, diag_compare);
     uint32_t shown_count = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         if (i > 0 && diag_is_twin(&list->items[i - 1], &list->items[i])) continue;
-        diag_put(out, &list->items[i], list->korean);
+        if (style->json)
+            diag_json_put(out, &list->items[i], style);
+        else
+            diag_text_put(out, &list->items[i], style);
         shown_count++;
     }
-    uint32_t count = shown_count + list->dropped_count;
-    if (list->dropped_count)
+    return shown_count + list->dropped_count;
+}
+
+static void diag_put_counts(struct builder *out, uint32_t count, uint32_t dropped_count, bool warnings,
+                            bool korean)
+{
+    if (dropped_count)
         builder_printf(out,
-                       list->korean ? "더 있는 오류 %u건은 보이지 않았습니다\n" : "%u more are not shown\n",
-                       list->dropped_count);
-    if (list->korean)
-        builder_printf(out, "오류 %u건\n", count);
+                       korean ? warnings ? "더 있는 경고 %u건은 보이지 않았습니다\n"
+                                         : "더 있는 오류 %u건은 보이지 않았습니다\n"
+                              : "%u more are not shown\n",
+                       dropped_count);
+    if (korean)
+        builder_printf(out, warnings ? "경고 %u건\n" : "오류 %u건\n", count);
     else
-        builder_printf(out, count == 1 ? "%u error\n" : "%u errors\n", count);
-    return count;
+        builder_printf(out, "%u %s%s\n", count, warnings ? "warning" : "error", count == 1 ? "" : "s");
+}
+
+/* A program with errors may have warnings only because of them: so those are for programs without. */
+struct diag_counts diag_render(struct diag_list *errors, struct diag_list *warnings,
+                               const struct diag_style *style, struct builder *out)
+{
+    struct diag_counts counts = {0};
+    counts.errors = diag_render_list(errors, style, out);
+    if (!counts.errors) counts.warnings = diag_render_list(warnings, style, out);
+    const struct diag_list *shown = counts.errors ? errors : warnings;
+    uint32_t count = counts.errors ? counts.errors : counts.warnings;
+    if (count && !style->json)
+        diag_put_counts(out, count, shown->dropped_count, shown == warnings, style->korean);
+    return counts;
 }

@@ -277,16 +277,43 @@ void emit_condition(struct code *code, struct node *node, struct label *label, b
 
 /* -- checks -------------------------------------------------------------------------------------------------------- */
 
+static void emit_expr_check_choice(struct code *code, const struct annotation *choice, struct span span,
+                                   bool check)
+{
+    if (choice->record)
+        emit_op_a(code, span, check ? OP_CHECK_RECORD : OP_IS_RECORD, choice->record->index);
+    else
+        emit_op_a(code, span, check ? OP_CHECK_KIND : OP_IS_KIND, choice->kind);
+}
+
+/* All but one are asked for, and the one that remains is demanded: the first that is not nil, so that the error names
+ * what was mostly wanted. */
+static void emit_expr_check_choices(struct code *code, const struct annotation *annotation, struct span span)
+{
+    const struct annotation *demanded = annotation->choices;
+    if (demanded->next && !demanded->record && demanded->kind == KIND_NIL) demanded = demanded->next;
+    struct label fits;
+    emit_label_init(&fits);
+    for (const struct annotation *choice = annotation->choices; choice; choice = choice->next) {
+        if (choice == demanded) continue;
+        emit_op(code, span, OP_DUP);
+        emit_expr_check_choice(code, choice, span, false);
+        emit_jump(code, span, OP_JUMP_IF_TRUE, 0, 0, &fits);
+    }
+    emit_expr_check_choice(code, demanded, span, true);
+    emit_bind(code, &fits);
+}
+
 void emit_check(struct code *code, const struct annotation *annotation, const struct node *value,
                 struct span span)
 {
     if (!annotation || !annotation->known) return;
-    if (annotation->record) {
-        bool built = value && value->kind == NODE_CALL && value->as.call.known &&
-                     value->as.call.known->kind == SYMBOL_RECORD &&
-                     value->as.call.known->record == annotation->record;
-        if (!built) emit_op_a(code, span, OP_CHECK_RECORD, annotation->record->index);
-    } else if (!value || ast_value_kind(value) != annotation->kind) {
-        emit_op_a(code, span, OP_CHECK_KIND, annotation->kind);
-    }
+    const struct symbol *known = value && value->kind == NODE_CALL ? value->as.call.known : NULL;
+    const struct record_decl *built = known && known->kind == SYMBOL_RECORD ? known->record : NULL;
+    uint8_t kind = built ? KIND_RECORD : value ? ast_value_kind(value) : KIND_COUNT;
+    if (kind != KIND_COUNT && annotation_allows(annotation, kind, built)) return;
+    if (annotation->choices)
+        emit_expr_check_choices(code, annotation, span);
+    else
+        emit_expr_check_choice(code, annotation, span, true);
 }

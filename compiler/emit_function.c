@@ -39,7 +39,7 @@ static void emit_function_end(struct code *code, struct span span)
     if (!code->reachable) return;
     emit_op(code, end, OP_NIL);
     const struct annotation *result = code->function->result;
-    if (result && (result->record || result->kind != KIND_NIL)) emit_check(code, result, NULL, end);
+    if (result && !annotation_allows(result, KIND_NIL, NULL)) emit_check(code, result, NULL, end);
     emit_op(code, end, OP_RETURN);
 }
 

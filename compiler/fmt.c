@@ -283,7 +283,8 @@ cy_err fmt_source(cy_bytes file, cy_bytes text, const struct fmt_options *option
         };
         err = fmt_run(&fmt, out);
     } else {
-        (void)diag_render(&compilation.diags, messages);
+        struct diag_style style = {.korean = options->korean};
+        (void)diag_render(&compilation.diags, &compilation.warnings, &style, messages);
     }
     map_fini(&unit.names);
     compilation_fini(&compilation);

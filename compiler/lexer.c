@@ -141,17 +141,42 @@ static void lexer_skip_comment(struct lexer *lexer)
     }
 }
 
+/* A comment begins here: whether it is documentation, a line of its own that begins with just three slashes. */
+static bool lexer_at_doc(const struct lexer *lexer)
+{
+    return lexer_peek(lexer, 2) == '/' && lexer_peek(lexer, 3) != '/' && lexer->line != lexer->line_of_token;
+}
+
+/* Lines below each other are one text; an empty line or another comment ends it. */
+static void lexer_note_doc(struct lexer *lexer, struct span line)
+{
+    bool goes_on = lexer->doc.end && lexer->doc.line + 1 == line.line;
+    bool first = lexer->line_of_token == 0 &&
+                 (!lexer->module_doc.end || (goes_on && lexer->module_doc.start == lexer->doc.start));
+    if (goes_on) line.start = lexer->doc.start;
+    line.end = lexer->offset;
+    lexer->doc = line;
+    if (first) lexer->module_doc = line;
+}
+
 /* Space, line ends and comments. Stops at a line end inside an interpolation, which may not cross one. */
 static void lexer_skip_space(struct lexer *lexer)
 {
+    lexer->doc.end = 0;
     while (!lexer_at_end(lexer)) {
         uint8_t byte = lexer_peek(lexer, 0);
         if (byte == '\n' && lexer->interpolation_count > 0) return;
         if (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n')
             lexer_advance(lexer, 1);
-        else if (byte == '/' && lexer_peek(lexer, 1) == '/')
+        else if (byte == '/' && lexer_peek(lexer, 1) == '/') {
+            struct span start = lexer_here(lexer, 0);
+            bool doc = lexer_at_doc(lexer);
             lexer_skip_comment(lexer);
-        else
+            if (doc)
+                lexer_note_doc(lexer, start);
+            else
+                lexer->doc.end = 0;
+        } else
             return;
     }
 }
@@ -384,6 +409,7 @@ struct token lexer_next(struct lexer *lexer)
         lexer_skip_space(lexer);
         struct token token = {.kind = TOKEN_END, .span = lexer_here(lexer, 0)};
         token.line_start = lexer->line != lexer->line_of_token;
+        if (lexer->doc.end && lexer->doc.line + 1 == lexer->line) token.doc = lexer->doc;
         bool ends_line = lexer_at_end(lexer) || lexer_peek(lexer, 0) == '\n';
         if (ends_line && lexer->interpolation_count > 0 && !lexer->gave_up) {
             lexer->interpolation_count--;
@@ -400,4 +426,25 @@ struct token lexer_next(struct lexer *lexer)
         lexer->line_of_token = lexer->line;
         return token;
     }
+}
+
+cy_bytes lexer_doc_text(struct arena *arena, const struct source *source, struct span doc)
+{
+    if (!doc.end) return CY_BYTES_NONE;
+    struct builder text;
+    builder_init(&text);
+    cy_bytes lines = source_slice(source, doc);
+    for (size_t at = 0; at < lines.count;) {
+        size_t end = at + cy_bytes_find(cy_bytes_skip(lines, at), '\n');
+        cy_bytes line = cy_bytes_slice(lines, at, end);
+        line = cy_bytes_skip(line, cy_min_size(cy_bytes_find(line, '/') + 3, line.count));
+        if (line.count > 0 && line.data[0] == ' ') line = cy_bytes_skip(line, 1);
+        if (line.count > 0 && line.data[line.count - 1] == '\r') line.count--;
+        if (at > 0) builder_u8(&text, '\n');
+        builder_bytes(&text, line);
+        at = end + 1;
+    }
+    cy_bytes copy = arena_copy(arena, builder_view(&text));
+    builder_fini(&text);
+    return copy;
 }

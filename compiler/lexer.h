@@ -40,6 +40,7 @@ struct token {
     bool broken; /* something unreadable stands in it or before it: reported, and no reason to report more */
     bool bit_pattern; /* INT written in hex or binary: `integer` is a 64-bit pattern */
     struct span span;
+    struct span doc;  /* of the `///` lines right above it; end 0 = none */
     cy_bytes text;    /* NAME and keywords: the word in NFC; see above for the others */
     uint64_t integer; /* the magnitude; decimal ones up to 2^63, so that the parser can negate it */
     double real;
@@ -57,8 +58,10 @@ struct lexer {
     uint32_t line, column;
     uint32_t line_of_token; /* the line on which the last token ended */
     bool bad_utf8_reported;
-    bool broken;  /* for the next token */
-    bool gave_up; /* nested too deeply: what follows is not read, and nothing more is said about it */
+    bool broken;     /* for the next token */
+    bool gave_up;    /* nested too deeply, or a raw string without end: the rest is neither read nor judged */
+    struct span doc; /* the `///` lines seen last since the token before; `line` is that of the last one */
+    struct span module_doc;                      /* the first ones of the file, before any token */
     uint32_t interpolation_count;                /* open \( */
     uint16_t bracket_depth[LIMIT_NESTING_DEPTH]; /* open brackets inside each of them */
 };
@@ -66,6 +69,9 @@ struct lexer {
 void lexer_init(struct lexer *lexer, struct arena *arena, struct diag_list *diags,
                 const struct source *source, const struct map *keywords);
 struct token lexer_next(struct lexer *lexer);
+
+/* The text of `///` lines: without the marks and one space behind them, lines joined by line ends. In the arena. */
+cy_bytes lexer_doc_text(struct arena *arena, const struct source *source, struct span doc);
 
 bool token_is_keyword(uint8_t kind);
 /* "fn", "+", "" for those that have no fixed spelling. */

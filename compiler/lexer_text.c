@@ -144,6 +144,7 @@ struct token lexer_take_raw(struct lexer *lexer, struct token token)
     while (lexer_peek(lexer, 0) != '`') {
         if (lexer_at_end(lexer)) {
             (void)diag_report_0(lexer->diags, lexer->source, token.span, DIAG_RAW_NOT_CLOSED);
+            lexer->gave_up = true; /* it took the rest of the file: what is missed there is not missing */
             break;
         }
         size_t length;

@@ -20,6 +20,7 @@ static const char *const module_graph_endings[] = {".han", ".한선"};
 struct module_graph_path {
     struct compilation *compilation;
     struct builder folder; /* of main, as the user wrote it, "" or ending in '/' */
+    bool outside;          /* something imported lies outside of it */
 };
 
 static void module_graph_add(struct arena *arena, struct unit_list *list, struct unit *unit)
@@ -271,7 +272,11 @@ static void module_graph_import_file(struct module_graph_path *path, struct unit
     size_t folder_bytes = unit->name.count - module_graph_last_segment(unit->name).count;
     builder_bytes(&name, cy_bytes_slice(unit->name, 0, folder_bytes ? folder_bytes - 1 : 0));
     bool too_long = written.count + unit->name.count > LIMIT_PROGRAM_NAME_BYTES / 2;
-    if (unit->is_std || too_long || !module_graph_join(&name, plain)) {
+    bool good = !unit->is_std && !too_long && module_graph_join(&name, plain);
+    /* A program lies in main's folder and below; a module looked at by itself may lie below its program's. */
+    bool outside = cy_bytes_start_with(builder_view(&name), CY_BYTES("../"));
+    if (outside) path->outside = true;
+    if (!good || (outside && !compilation->options->module)) {
         (void)diag_report_1(diags, &unit->source, span, DIAG_IMPORT_PATH, written);
     } else {
         struct map_entry *loaded = map_find(&compilation->unit_names, builder_view(&name));
@@ -434,6 +439,7 @@ bool module_graph_load(struct compilation *compilation)
         module_graph_load_imports(&path, compilation->units.items[i]);
     }
     builder_fini(&path.folder);
+    compilation->outside = path.outside;
     if (loaded) module_graph_sort(compilation);
     return loaded;
 }

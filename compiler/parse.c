@@ -9,20 +9,45 @@
 #include "vm/base/check.h"
 #include "vm/base/text.h"
 
-void parse_unit(struct compilation *compilation, struct unit *unit)
+/* Returns whether a block was left open. */
+static bool parse_read(struct compilation *compilation, struct unit *unit, bool unbalanced)
 {
-    struct parser parser = {.compilation = compilation, .arena = &compilation->arena, .unit = unit};
+    struct parser parser = {.compilation = compilation,
+                            .arena = &compilation->arena,
+                            .unit = unit,
+                            .unbalanced = unbalanced,
+                            .indent = 1};
     lexer_init(&parser.lexer, &compilation->arena, &compilation->diags, &unit->source,
                &compilation->keywords);
     parser.current = lexer_next(&parser.lexer);
     parser.ahead = lexer_next(&parser.lexer);
+    /* The first lines are about the file, unless a declaration other than an import stands right below. */
+    struct span doc = parser.lexer.module_doc;
+    bool own =
+        parser.current.doc.end && parser.current.doc.start == doc.start && !parse_at(&parser, TOKEN_IMPORT);
+    unit->doc = own ? CY_BYTES_NONE : lexer_doc_text(parser.arena, &unit->source, doc);
     parse_declarations(&parser);
     CHECK(parser.depth == 0);
+    return parser.unclosed_reported && !parser.lexer.gave_up;
+}
+
+/* Indentation means nothing, so the first reading does not look at it. But where a `}` is missing, it is the only
+ * thing that tells where: such a file is read again, and what the first reading said is forgotten. */
+void parse_unit(struct compilation *compilation, struct unit *unit)
+{
+    struct diag_list *diags = &compilation->diags;
+    uint32_t count = diags->count, dropped_count = diags->dropped_count;
+    if (!parse_read(compilation, unit, false)) return;
+    diags->count = count;
+    diags->dropped_count = dropped_count;
+    unit->declarations = (struct node_list){0};
+    (void)parse_read(compilation, unit, true);
 }
 
 void parse_advance(struct parser *parser)
 {
     parser->previous = parser->current.span;
+    if (parser->current.line_start) parser->indent = parser->current.span.column;
     if (parser->current.broken) parser->panicking = true;
     parser->current = parser->ahead;
     if (parser->ahead.kind != TOKEN_END) parser->ahead = lexer_next(&parser->lexer);
@@ -95,6 +120,60 @@ bool parse_expect(struct parser *parser, uint8_t kind)
     return false;
 }
 
+bool parse_expect_close(struct parser *parser, uint8_t kind, struct span opening)
+{
+    if (parse_take(parser, kind)) return true;
+    cy_bytes spelling = cy_bytes_from_text(token_spelling(kind, parser->compilation->options->korean));
+    struct diag *diag =
+        parse_report(parser, parser->current.span, DIAG_EXPECTED, parse_quoted(parser, spelling),
+                     parse_describe(parser, &parser->current));
+    opening.end = opening.start + 1;
+    diag_add_label(diag, DIAG_LABEL_OPENED, &parser->unit->source, opening);
+    return false;
+}
+
+bool parse_at_declaration(const struct parser *parser)
+{
+    if (!parser->current.line_start) return false;
+    switch (parser->current.kind) {
+    case TOKEN_EXPORT:
+    case TOKEN_IMPORT:
+    case TOKEN_RECORD:
+    case TOKEN_TEST: return true;
+    case TOKEN_FN:
+        return parser->unbalanced && parser->current.span.column == 1 && parser->ahead.kind == TOKEN_NAME;
+    default: return false;
+    }
+}
+
+/* What people write who come from other languages. */
+static const struct {
+    const char *word;
+    uint8_t kind;
+} parse_foreign_words[] = {
+    {"func", TOKEN_FN},        {"function", TOKEN_FN}, {"def", TOKEN_FN},       {"fun", TOKEN_FN},
+    {"var", TOKEN_LET},        {"local", TOKEN_LET},   {"val", TOKEN_CONST},    {"class", TOKEN_RECORD},
+    {"struct", TOKEN_RECORD},  {"type", TOKEN_RECORD}, {"use", TOKEN_IMPORT},   {"require", TOKEN_IMPORT},
+    {"include", TOKEN_IMPORT}, {"from", TOKEN_IMPORT}, {"pub", TOKEN_EXPORT},   {"switch", TOKEN_MATCH},
+    {"case", TOKEN_MATCH},     {"foreach", TOKEN_FOR}, {"until", TOKEN_WHILE},  {"elseif", TOKEN_ELIF},
+    {"elsif", TOKEN_ELIF},     {"raise", TOKEN_THROW}, {"except", TOKEN_CATCH}, {"finally", TOKEN_DEFER},
+    {"go", TOKEN_SPAWN},       {"async", TOKEN_SPAWN}, {"만일", TOKEN_IF},      {"아니고", TOKEN_ELIF},
+    {"마다", TOKEN_FOR},       {"반복문", TOKEN_LOOP}, {"기능", TOKEN_FN},      {"클래스", TOKEN_RECORD},
+};
+
+cy_bytes parse_meant_keyword(const struct parser *parser, cy_bytes word)
+{
+    bool korean = parser->compilation->options->korean;
+    for (size_t i = 0; i < CY_COUNT_OF(parse_foreign_words); i++)
+        if (cy_bytes_equal(word, cy_bytes_from_text(parse_foreign_words[i].word)))
+            return cy_bytes_from_text(token_spelling(parse_foreign_words[i].kind, korean));
+    struct nearest nearest;
+    nearest_init(&nearest, word);
+    for (uint32_t i = 0; i < parser->compilation->keywords.count; i++)
+        nearest_offer(&nearest, parser->compilation->keywords.entries[i].key);
+    return nearest.best;
+}
+
 bool parse_name(struct parser *parser, struct word *word_out)
 {
     *word_out = (struct word){parser->current.text, parser->current.span};
@@ -160,6 +239,7 @@ void parse_recover(struct parser *parser)
         uint8_t kind = parser->current.kind;
         bool fresh_line = parser->current.line_start;
         if (kind == TOKEN_BRACE_CLOSE && braces == 0) break;
+        if (parse_at_declaration(parser)) break;
         if (braces == 0 && fresh_line && parse_begins_statement(kind)) break;
         if (braces == 0 && brackets == 0 && fresh_line && kind == TOKEN_NAME) break;
         if (kind == TOKEN_BRACE_OPEN) braces++;

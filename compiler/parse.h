@@ -23,6 +23,11 @@ struct parser {
     struct span previous; /* of the token taken last */
     uint32_t depth;
     bool panicking;
+    uint32_t indent;      /* column where the line of the token taken last begins */
+    bool unbalanced;      /* second reading of a file with an open block: its indentation is trusted */
+    struct span suspect;  /* the `{` of a block whose `}` stands further left than it; end 0 = none */
+    uint32_t unclosed_at; /* where an open block was reported: not again for those around it */
+    bool unclosed_reported;
 };
 
 /* parse.c */
@@ -33,7 +38,13 @@ static inline bool parse_at(const struct parser *parser, uint8_t kind)
 }
 bool parse_take(struct parser *parser, uint8_t kind);   /* true and moved on when it is there */
 bool parse_expect(struct parser *parser, uint8_t kind); /* the same, else an error */
-bool parse_at_word(const struct parser *parser);        /* a name or a keyword */
+/* The same for what closes the bracket at `opening`. */
+bool parse_expect_close(struct parser *parser, uint8_t kind, struct span opening);
+/* True at what can only begin a declaration: blocks around it were not closed. */
+bool parse_at_declaration(const struct parser *parser);
+/* The keyword that is meant by a word of another language, or nearly written; "" when none. */
+cy_bytes parse_meant_keyword(const struct parser *parser, cy_bytes word);
+bool parse_at_word(const struct parser *parser); /* a name or a keyword */
 struct diag *parse_report(struct parser *parser, struct span span, enum diag_code code, cy_bytes a,
                           cy_bytes b);
 void parse_report_expected(struct parser *parser, cy_bytes what);

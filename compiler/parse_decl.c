@@ -28,8 +28,8 @@ static struct node *parse_decl_import(struct parser *parser)
     return node;
 }
 
-/* At the kind itself, behind `:` or `->`. Reserved words that are kinds too stand here as names. */
-struct annotation *parse_annotation(struct parser *parser)
+/* Reserved words that are kinds too stand here as names. */
+static struct annotation *parse_decl_kind(struct parser *parser)
 {
     struct annotation *annotation = arena_alloc_zeroed(parser->arena, sizeof *annotation);
     bool reserved_kind =
@@ -48,6 +48,21 @@ struct annotation *parse_annotation(struct parser *parser)
         annotation->module = annotation->name;
         if (!parse_name(parser, &annotation->name)) return NULL;
     }
+    return annotation;
+}
+
+/* At the kind itself, behind `:` or `->`. */
+struct annotation *parse_annotation(struct parser *parser)
+{
+    struct annotation *first = parse_decl_kind(parser);
+    if (!first || !parse_at(parser, TOKEN_BAR)) return first;
+    struct annotation *annotation = arena_alloc_zeroed(parser->arena, sizeof *annotation);
+    struct span span = first->module.text.count ? first->module.span : first->name.span;
+    annotation->choices = first;
+    for (struct annotation *last = first; last && parse_take(parser, TOKEN_BAR); last = last->next)
+        last->next = parse_decl_kind(parser);
+    annotation->name.span = span_join(span, parser->previous);
+    annotation->name.text = source_slice(&parser->unit->source, annotation->name.span);
     return annotation;
 }
 
@@ -102,6 +117,15 @@ static void parse_decl_add_param(struct parser *parser, struct function_decl *fu
         function->required_count++;
 }
 
+/* What is wrong in the parameters says nothing about the body: when it begins on this line, it is read. */
+static void parse_decl_find_body(struct parser *parser)
+{
+    while (!parse_at(parser, TOKEN_BRACE_OPEN) && !parse_at(parser, TOKEN_BRACE_CLOSE) &&
+           !parse_at(parser, TOKEN_END) && !parser->current.line_start)
+        parse_advance(parser);
+    if (parse_at(parser, TOKEN_BRACE_OPEN) && !parser->lexer.gave_up) parser->panicking = false;
+}
+
 /* At the `(` of the parameters. */
 struct function_decl *parse_function_rest(struct parser *parser, struct word name, struct span start)
 {
@@ -110,6 +134,7 @@ struct function_decl *parse_function_rest(struct parser *parser, struct word nam
     function->name = name;
     function->span = start;
     function->unit = parser->unit;
+    struct span opening = parser->current.span;
     if (!parse_expect(parser, TOKEN_PAREN_OPEN)) {
         function->broken = true;
         return function;
@@ -119,8 +144,9 @@ struct function_decl *parse_function_rest(struct parser *parser, struct word nam
         if (!parser->panicking) parse_decl_add_param(parser, function, &capacity, param);
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
-    (void)parse_expect(parser, TOKEN_PAREN_CLOSE);
+    (void)parse_expect_close(parser, TOKEN_PAREN_CLOSE, opening);
     function->broken = parser->panicking;
+    if (parser->panicking) parse_decl_find_body(parser);
     if (parse_take(parser, TOKEN_ARROW)) function->result = parse_annotation(parser);
     function->body = parse_block(parser);
     function->span = span_join(start, parser->previous);
@@ -179,9 +205,11 @@ static void parse_decl_add_field(struct parser *parser, struct record_decl *reco
         return;
     }
     for (uint32_t i = 0; i < record->field_count; i++) {
-        if (cy_bytes_equal(record->fields[i].name.text, field.name.text))
-            (void)diag_report_1(diags, &parser->unit->source, field.name.span, DIAG_FIELD_TWICE,
-                                field.name.text);
+        if (!cy_bytes_equal(record->fields[i].name.text, field.name.text)) continue;
+        struct diag *diag =
+            diag_report_1(diags, &parser->unit->source, field.name.span, DIAG_FIELD_TWICE, field.name.text);
+        record->broken = true; /* how it is built cannot be judged */
+        diag_add_label(diag, DIAG_LABEL_FIRST, &parser->unit->source, record->fields[i].name.span);
     }
     if (record->field_count == *capacity) {
         uint32_t grown = *capacity ? *capacity * 2 : 4;
@@ -200,6 +228,7 @@ static struct field_decl parse_decl_field(struct parser *parser)
         return field;
     }
     field.name = (struct word){parser->current.text, parser->current.span};
+    field.doc = lexer_doc_text(parser->arena, &parser->unit->source, parser->current.doc);
     parse_advance(parser);
     if (parse_take(parser, TOKEN_COLON)) field.annotation = parse_annotation(parser);
     if (parse_take(parser, TOKEN_ASSIGN)) field.default_value = parse_expression(parser);
@@ -215,14 +244,15 @@ static struct node *parse_decl_record(struct parser *parser)
     record->unit = parser->unit;
     if (!parse_name(parser, &record->name)) return node;
     node->as.record = record;
+    struct span opening = parser->current.span;
     (void)parse_expect(parser, TOKEN_BRACE_OPEN);
     while (!parse_at(parser, TOKEN_BRACE_CLOSE) && !parser->panicking) {
         struct field_decl field = parse_decl_field(parser);
         if (!parser->panicking) parse_decl_add_field(parser, record, &capacity, field);
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
-    (void)parse_expect(parser, TOKEN_BRACE_CLOSE);
-    record->broken = parser->panicking;
+    (void)parse_expect_close(parser, TOKEN_BRACE_CLOSE, opening);
+    record->broken = record->broken || parser->panicking;
     node->span = span_join(node->span, parser->previous);
     return node;
 }
@@ -251,18 +281,26 @@ static bool parse_decl_may_export(uint8_t kind)
 static void parse_decl_next(struct parser *parser)
 {
     struct span start = parser->current.span;
+    cy_bytes doc = lexer_doc_text(parser->arena, &parser->unit->source, parser->current.doc);
     bool exported = parse_take(parser, TOKEN_EXPORT);
     struct node *node = parse_decl_one(parser);
     if (!node) {
-        enum diag_code code = exported ? DIAG_EXPORT_WHAT : DIAG_TOP_LEVEL_DECLARES;
-        (void)parse_report(parser, exported ? start : parser->current.span, code, CY_BYTES_NONE,
-                           CY_BYTES_NONE);
+        enum diag_code code = exported                              ? DIAG_EXPORT_WHAT
+                              : parse_at(parser, TOKEN_BRACE_CLOSE) ? DIAG_STRAY_BRACE
+                                                                    : DIAG_TOP_LEVEL_DECLARES;
+        struct diag *diag =
+            parse_report(parser, exported ? start : parser->current.span, code, CY_BYTES_NONE, CY_BYTES_NONE);
+        bool word = parse_at(parser, TOKEN_NAME) && parser->ahead.kind == TOKEN_NAME;
+        if (word) diag->nearest = parse_meant_keyword(parser, parser->current.text);
         if (!parse_at(parser, TOKEN_END)) parse_advance(parser);
         return;
     }
     if (exported && !parse_decl_may_export(node->kind) && !parser->panicking)
         (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, start, DIAG_EXPORT_WHAT);
     if (exported) node->flags |= NODE_EXPORTED;
+    if (node->kind == NODE_FN && node->as.function) node->as.function->doc = doc;
+    if (node->kind == NODE_RECORD && node->as.record) node->as.record->doc = doc;
+    if (node->kind == NODE_LET) node->as.let.doc = doc;
     /* A declaration without even a name has nothing that others could refer to. */
     bool named = (node->kind == NODE_LET && node->as.let.name.text.count) ||
                  (node->kind == NODE_FN && node->as.function) ||

@@ -120,9 +120,9 @@ static struct node *parse_expr_text(struct parser *parser)
     return node;
 }
 
-static void parse_expr_close(struct parser *parser, struct node *node, uint8_t closing)
+static void parse_expr_close(struct parser *parser, struct node *node, uint8_t closing, struct span opening)
 {
-    (void)parse_expect(parser, closing);
+    (void)parse_expect_close(parser, closing, opening);
     node->span = span_join(node->span, parser->previous);
 }
 
@@ -134,7 +134,7 @@ static struct node *parse_expr_list(struct parser *parser)
         ast_list_add(parser->arena, &node->as.items, parse_expression(parser));
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
-    parse_expr_close(parser, node, TOKEN_BRACKET_CLOSE);
+    parse_expr_close(parser, node, TOKEN_BRACKET_CLOSE, node->span);
     return node;
 }
 
@@ -157,7 +157,7 @@ static struct node *parse_expr_map(struct parser *parser)
         ast_list_add(parser->arena, &node->as.items, parse_expression(parser));
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
-    parse_expr_close(parser, node, TOKEN_BRACE_CLOSE);
+    parse_expr_close(parser, node, TOKEN_BRACE_CLOSE, node->span);
     return node; /* after a mistake its `}` is taken all the same, or it would close the block around */
 }
 
@@ -174,7 +174,7 @@ static struct node *parse_expr_parens(struct parser *parser)
         parse_advance(parser);
         (void)parse_expression(parser);
     }
-    (void)parse_expect(parser, TOKEN_PAREN_CLOSE);
+    (void)parse_expect_close(parser, TOKEN_PAREN_CLOSE, start);
     node->flags |= NODE_IN_PARENS;
     node->span = span_join(start, parser->previous);
     return node;
@@ -184,9 +184,10 @@ static struct node *parse_expr_ref(struct parser *parser)
 {
     struct node *node = ast_node(parser->arena, NODE_REF, parser->current.span);
     parse_advance(parser);
+    struct span opening = parser->current.span;
     (void)parse_expect(parser, TOKEN_PAREN_OPEN);
     node->as.operand = parse_expression(parser);
-    parse_expr_close(parser, node, TOKEN_PAREN_CLOSE);
+    parse_expr_close(parser, node, TOKEN_PAREN_CLOSE, opening);
     return node;
 }
 
@@ -289,6 +290,7 @@ static struct node *parse_expr_call(struct parser *parser, struct node *callee)
 {
     struct node *node = ast_node(parser->arena, NODE_CALL, callee->span);
     struct parse_expr_arguments list = {0};
+    struct span opening = parser->current.span;
     parse_advance(parser);
     while (!parse_at(parser, TOKEN_PAREN_CLOSE) && !parser->panicking) {
         struct argument argument = {0};
@@ -304,7 +306,7 @@ static struct node *parse_expr_call(struct parser *parser, struct node *callee)
         parse_expr_add_argument(parser, &list, argument);
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
-    parse_expr_close(parser, node, TOKEN_PAREN_CLOSE);
+    parse_expr_close(parser, node, TOKEN_PAREN_CLOSE, opening);
     node->as.call.callee = callee;
     node->as.call.arguments = list.items;
     node->as.call.argument_count = list.count;
@@ -332,10 +334,11 @@ static struct node *parse_expr_field(struct parser *parser, struct node *target)
 static struct node *parse_expr_index(struct parser *parser, struct node *target)
 {
     struct node *node = ast_node(parser->arena, NODE_INDEX, target->span);
+    struct span opening = parser->current.span;
     parse_advance(parser);
     node->as.index.target = target;
     node->as.index.index = parse_expression(parser);
-    parse_expr_close(parser, node, TOKEN_BRACKET_CLOSE);
+    parse_expr_close(parser, node, TOKEN_BRACKET_CLOSE, opening);
     return node;
 }
 

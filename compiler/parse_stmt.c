@@ -13,6 +13,60 @@
 
 static struct node *parse_stmt(struct parser *parser);
 
+/* One statement; always moves on. */
+static void parse_stmt_into(struct parser *parser, struct block *block)
+{
+    uint32_t start = parser->current.span.start;
+    struct node *node = parse_stmt(parser);
+    if (node) ast_list_add(parser->arena, &block->statements, node);
+    parse_recover(parser);
+    if (parser->current.span.start == start && !parse_at(parser, TOKEN_BRACE_CLOSE) &&
+        !parse_at_declaration(parser))
+        parse_advance(parser);
+}
+
+/* At the place where a `}` is missed at last. When the indentation tells of a block inside, that one is named. */
+static void parse_stmt_report_open(struct parser *parser, struct span opening)
+{
+    if (parser->unclosed_reported && parser->unclosed_at == parser->current.span.start) return;
+    bool suspected = parser->suspect.end && parser->suspect.start > opening.start;
+    if (suspected) opening = parser->suspect;
+    parser->suspect = (struct span){0};
+    parser->unclosed_reported = true;
+    parser->unclosed_at = parser->current.span.start;
+    parser->panicking = false; /* whatever was said before: this is another thing */
+    opening.end = opening.start + 1;
+    struct diag *diag = parse_report(parser, opening, DIAG_BLOCK_NOT_CLOSED,
+                                     diag_number(&parser->compilation->diags, opening.line), CY_BYTES_NONE);
+    struct span here = parser->current.span;
+    if (!parse_at(parser, TOKEN_END))
+        diag_add_label(diag, DIAG_LABEL_STILL_OPEN, &parser->unit->source, here);
+    parser->panicking = false;
+}
+
+/* The `{` is missing, and most often only that: so what follows on the line, or further right than the line began, is
+ * read as the block, with the `}` behind it. */
+static void parse_stmt_headless(struct parser *parser, struct block *block, uint32_t indent)
+{
+    bool known = parser->panicking;
+    parse_report_expected(parser, CY_BYTES("`{`"));
+    if (known || parser->lexer.gave_up) return;
+    if (!parse_enter(parser)) {
+        parse_leave(parser);
+        return;
+    }
+    uint32_t line = parser->previous.line;
+    if (parser->current.span.line == line || parser->current.span.column > indent) parser->panicking = false;
+    while (!parser->panicking && !parse_at(parser, TOKEN_BRACE_CLOSE) && !parse_at(parser, TOKEN_END) &&
+           !parse_at_declaration(parser)) {
+        if (parser->current.span.line != line && parser->current.span.column <= indent) break;
+        parse_stmt_into(parser, block);
+    }
+    bool own = parser->current.span.line == line || parser->current.span.column == indent;
+    if (!parser->panicking && own) (void)parse_take(parser, TOKEN_BRACE_CLOSE);
+    parse_leave(parser);
+}
+
 struct block parse_block(struct parser *parser)
 {
     struct block block = {.span = parser->current.span};
@@ -23,24 +77,23 @@ struct block parse_block(struct parser *parser)
         parse_advance(parser);
         (void)parse_expression(parser);
     }
-    if (!parse_expect(parser, TOKEN_BRACE_OPEN)) return block;
+    uint32_t indent = parser->indent;
+    if (!parse_at(parser, TOKEN_BRACE_OPEN)) {
+        parse_stmt_headless(parser, &block, indent);
+        return block;
+    }
+    parse_advance(parser);
     if (!parse_enter(parser)) {
         parse_leave(parser);
         return block;
     }
-    while (!parse_at(parser, TOKEN_BRACE_CLOSE) && !parse_at(parser, TOKEN_END)) {
-        uint32_t start = parser->current.span.start;
-        struct node *node = parse_stmt(parser);
-        if (node) ast_list_add(parser->arena, &block.statements, node);
-        parse_recover(parser);
-        if (parser->current.span.start == start && !parse_at(parser, TOKEN_BRACE_CLOSE))
-            parse_advance(parser);
-    }
-    if (!parse_take(parser, TOKEN_BRACE_CLOSE)) {
-        struct diag_list *diags = &parser->compilation->diags;
-        (void)parse_report(parser, parser->current.span, DIAG_BLOCK_NOT_CLOSED,
-                           diag_number(diags, block.span.line), CY_BYTES_NONE);
-    }
+    while (!parse_at(parser, TOKEN_BRACE_CLOSE) && !parse_at(parser, TOKEN_END) &&
+           !parse_at_declaration(parser))
+        parse_stmt_into(parser, &block);
+    bool left_of_it = parser->current.line_start && parser->current.span.column < indent;
+    if (parse_at(parser, TOKEN_BRACE_CLOSE) && left_of_it && !parser->suspect.end)
+        parser->suspect = block.span;
+    if (!parse_take(parser, TOKEN_BRACE_CLOSE)) parse_stmt_report_open(parser, block.span);
     block.span = span_join(block.span, parser->previous);
     parse_leave(parser);
     return block;
@@ -67,6 +120,24 @@ static bool parse_stmt_is_target(const struct node *node)
     return node->kind == NODE_NAME || node->kind == NODE_INDEX || node->kind == NODE_FIELD;
 }
 
+/* Not a panic: the expression was read whole. What follows on its line is a statement of its own, or, behind a lone
+ *              word, the
+ * rest of something that begins with a misspelt keyword: only a block in it is worth reading. */
+static void parse_stmt_report_no_statement(struct parser *parser, struct node *value)
+{
+    struct diag *diag =
+        diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span, DIAG_NOT_A_STATEMENT);
+    bool joined =
+        !parser->current.line_start && !parse_at(parser, TOKEN_BRACE_CLOSE) && !parse_at(parser, TOKEN_END);
+    if (value->kind != NODE_NAME || !joined) return;
+    diag->nearest = parse_meant_keyword(parser, value->as.name.text);
+    if (!diag->nearest.count) return;
+    while (!parser->current.line_start && !parse_at(parser, TOKEN_BRACE_OPEN) &&
+           !parse_at(parser, TOKEN_BRACE_CLOSE) && !parse_at(parser, TOKEN_END))
+        parse_advance(parser);
+    if (!parser->current.line_start && parse_at(parser, TOKEN_BRACE_OPEN)) (void)parse_block(parser);
+}
+
 static struct node *parse_stmt_expression(struct parser *parser)
 {
     struct span start = parser->current.span;
@@ -85,9 +156,9 @@ static struct node *parse_stmt_expression(struct parser *parser)
         return parse_stmt_is_target(value) ? node : NULL;
     }
     if (value->kind != NODE_CALL && value->kind != NODE_SPAWN) {
-        /* Not a panic: the expression was read whole, and what follows is a statement of its own. */
-        (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span,
-                            DIAG_NOT_A_STATEMENT);
+        parse_stmt_report_no_statement(parser, value);
+        if (value->kind == NODE_NAME)
+            return NULL; /* a word that is no name either is not worth a second message */
     }
     struct node *node = ast_node(parser->arena, NODE_CALL_ALONE, value->span);
     node->as.operand = value;
@@ -176,6 +247,7 @@ static struct node *parse_stmt_match(struct parser *parser)
     struct node *node = parse_stmt_begin(parser, NODE_MATCH);
     struct parse_stmt_arms arms = {0};
     node->as.match.subject = parse_expression(parser);
+    struct span opening = parser->current.span;
     if (!parse_expect(parser, TOKEN_BRACE_OPEN)) return node;
     if (!parse_enter(parser)) return parse_leave(parser), node;
     while (!parse_at(parser, TOKEN_BRACE_CLOSE) && !parse_at(parser, TOKEN_ELSE) && !parser->panicking) {
@@ -191,7 +263,12 @@ static struct node *parse_stmt_match(struct parser *parser)
     if (!parser->panicking && parse_take(parser, TOKEN_ELSE))
         node->as.match.otherwise = parse_stmt_block_on_heap(parser);
     parse_recover(parser); /* to the `}` of this match, or it would close the block around */
-    (void)parse_expect(parser, TOKEN_BRACE_CLOSE);
+    if (!parse_take(parser, TOKEN_BRACE_CLOSE)) {
+        if (parse_at(parser, TOKEN_END) || parse_at_declaration(parser))
+            parse_stmt_report_open(parser, opening);
+        else
+            (void)parse_expect_close(parser, TOKEN_BRACE_CLOSE, opening);
+    }
     parse_leave(parser);
     node->span = span_join(node->span, parser->previous);
     return node;

@@ -55,8 +55,9 @@ static void resolve_push_scope(struct resolver *resolver, struct symbol *symbol)
 static void resolve_report_duplicate(struct resolver *resolver, const struct word *word,
                                      const struct symbol *first)
 {
-    (void)resolve_report(resolver, word->span, DIAG_DUPLICATE_NAME, word->text,
-                         diag_number(resolver->diags, first->span.line));
+    struct diag *diag = resolve_report(resolver, word->span, DIAG_DUPLICATE_NAME, word->text,
+                                       diag_number(resolver->diags, first->span.line));
+    diag_add_label(diag, DIAG_LABEL_DECLARED, &first->unit->source, first->span);
 }
 
 static uint32_t resolve_new_slot(struct resolver *resolver, struct span span)
@@ -79,9 +80,9 @@ struct symbol *resolve_declare_local(struct resolver *resolver, struct word word
     struct map_entry *entry = resolve_entry(&resolver->locals, word.text);
     struct symbol *outer = entry->value.pointer;
     bool ignored = cy_bytes_equal(word.text, CY_BYTES("_")); /* `for _, v in m`, `fn (_, _, c)` */
-    if (outer && !ignored && outer->owner == resolver->function &&
-        outer->scope_start == resolver->scope_start)
-        resolve_report_duplicate(resolver, &word, outer);
+    bool twice = outer && !ignored && outer->owner == resolver->function &&
+                 outer->scope_start == resolver->scope_start;
+    if (twice) resolve_report_duplicate(resolver, &word, outer);
     struct symbol *symbol = resolve_new_symbol(resolver->arena, SYMBOL_LOCAL, word.text);
     symbol->span = word.span;
     symbol->unit = resolver->unit;
@@ -93,6 +94,7 @@ struct symbol *resolve_declare_local(struct resolver *resolver, struct word word
     symbol->handler_depth = resolver->handler_depth;
     entry->value.pointer = symbol;
     resolve_push_scope(resolver, symbol);
+    if (!twice) check_unused_shadow(resolver, symbol);
     return symbol;
 }
 
@@ -109,9 +111,12 @@ static void resolve_finish_local(struct resolver *resolver, struct symbol *symbo
     if (symbol->last_read && symbol->last_read_loop_depth == symbol->loop_depth &&
         symbol->last_read_handler_depth == symbol->handler_depth)
         symbol->last_read->flags |= NODE_LAST_USE;
-    if (symbol->captured && symbol->assigned_span.end)
-        (void)resolve_report(resolver, symbol->assigned_span, DIAG_ASSIGN_CAPTURED, symbol->name,
-                             CY_BYTES_NONE);
+    if (symbol->captured && symbol->assigned_span.end) {
+        struct diag *diag = resolve_report(resolver, symbol->assigned_span, DIAG_ASSIGN_CAPTURED,
+                                           symbol->name, CY_BYTES_NONE);
+        diag_add_label(diag, DIAG_LABEL_CAPTURED, &symbol->unit->source, symbol->captured_span);
+    }
+    check_unused_local(resolver, symbol);
 }
 
 void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot)
@@ -246,6 +251,7 @@ struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, 
 {
     const struct unit *unit = NULL;
     cy_bytes native_module = CY_BYTES_NONE;
+    module->read_count++;
     if (module->kind == SYMBOL_MODULE) {
         unit = module->import->as.import.unit;
         native_module = module->import->as.import.native_module;
@@ -263,6 +269,7 @@ struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, 
 
     struct diag *diag = resolve_report(
         resolver, member->span, symbol ? DIAG_NOT_EXPORTED : DIAG_UNKNOWN_MEMBER, module->name, member->text);
+    if (symbol) diag_add_label(diag, DIAG_LABEL_DECLARED, &symbol->unit->source, symbol->span);
     struct nearest nearest;
     nearest_init(&nearest, member->text);
     if (!symbol && diag_wants_nearest(resolver->diags)) resolve_offer_members(&nearest, unit, native_module);
@@ -291,6 +298,15 @@ static void resolve_report_kind(struct resolver *resolver, const struct word *wo
 void resolve_annotation(struct resolver *resolver, struct annotation *annotation)
 {
     if (!annotation || annotation->known) return;
+    if (annotation->choices) {
+        annotation->known = true;
+        annotation->kind = KIND_COUNT;
+        for (struct annotation *choice = annotation->choices; choice; choice = choice->next) {
+            resolve_annotation(resolver, choice);
+            annotation->known = annotation->known && choice->known;
+        }
+        return;
+    }
     bool qualified = annotation->module.text.count > 0;
     const struct word *word = qualified ? &annotation->module : &annotation->name;
     const struct map_entry *entry = map_find(&resolver->unit->names, word->text);
@@ -305,6 +321,7 @@ void resolve_annotation(struct resolver *resolver, struct annotation *annotation
     }
     enum value_kind kind;
     annotation->known = true;
+    if (symbol) symbol->read_count++;
     if (symbol && symbol->kind == SYMBOL_RECORD)
         annotation->record = resolve_use(resolver, symbol)->record;
     else if (!qualified && kind_find(annotation->name.text, &kind))
@@ -345,6 +362,7 @@ static void resolve_params(struct resolver *resolver, struct function_decl *func
             check_literal(resolver, param->annotation, param->default_value);
         }
         param->symbol = resolve_declare_local(resolver, param->name);
+        param->symbol->is_parameter = true;
         param->symbol->annotation = param->annotation;
         if (param->annotation) param->symbol->record = param->annotation->record;
     }
@@ -476,6 +494,15 @@ static struct symbol *resolve_home(const struct unit *unit, const struct node *n
     return entry ? entry->value.pointer : NULL;
 }
 
+/* A record's row in the file has room for one kind per field. */
+static void resolve_field_kind(struct resolver *resolver, const struct field_decl *field)
+{
+    resolve_annotation(resolver, field->annotation);
+    if (field->annotation && field->annotation->choices)
+        (void)resolve_report(resolver, field->annotation->name.span, DIAG_FIELD_CHOICE, field->name.text,
+                             CY_BYTES_NONE);
+}
+
 /* Annotations of functions are needed by calls in initialisers and in functions above them. */
 static void resolve_signatures(struct resolver *resolver)
 {
@@ -485,7 +512,7 @@ static void resolve_signatures(struct resolver *resolver)
         if (node->kind == NODE_RECORD) {
             struct record_decl *record = node->as.record;
             for (uint32_t k = 0; k < record->field_count; k++) {
-                resolve_annotation(resolver, record->fields[k].annotation);
+                resolve_field_kind(resolver, &record->fields[k]);
                 if (!record->fields[k].default_value) record->required_count++;
             }
         }
@@ -555,6 +582,7 @@ void resolve_units(struct compilation *compilation)
         resolve_unit(&resolver, compilation->order.items[i]);
         resolve_check_fields(&resolver);
     }
+    if (compilation->options->warnings) check_unused_units(&resolver);
     map_fini(&resolver.captures);
     map_fini(&resolver.locals);
     check_initialisers(compilation);

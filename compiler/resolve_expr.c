@@ -110,6 +110,7 @@ static void resolve_expr_capture(struct resolver *resolver, struct node *node, s
         }
         chain[count++] = f;
     }
+    if (!symbol->captured) symbol->captured_span = node->span;
     symbol->captured = true;
     resolve_expr_note_read(resolver, symbol, NULL);
     uint32_t index = 0;
@@ -141,7 +142,8 @@ static void resolve_expr_become_literal(struct node *node, const struct node *li
 static void resolve_expr_check_ready(struct resolver *resolver, const struct symbol *symbol, struct span span)
 {
     if (resolver->function == resolver->unit->init && symbol->unit == resolver->unit && !symbol->ready)
-        (void)resolve_report(resolver, span, DIAG_USED_BEFORE, symbol->name, CY_BYTES_NONE);
+        diag_add_label(resolve_report(resolver, span, DIAG_USED_BEFORE, symbol->name, CY_BYTES_NONE),
+                       DIAG_LABEL_DECLARED, &symbol->unit->source, symbol->span);
 }
 
 static bool resolve_expr_is_value(const struct symbol *symbol)
@@ -158,6 +160,7 @@ static void resolve_expr_name(struct resolver *resolver, struct node *node)
         resolve_report_unknown(resolver, &word);
         return;
     }
+    if (!symbol->function || symbol->function != resolver->function) symbol->read_count++;
     if (!resolve_expr_is_value(symbol)) {
         (void)resolve_report(resolver, word.span, DIAG_NOT_A_VALUE, word.text, CY_BYTES_NONE);
         return;
@@ -255,6 +258,10 @@ static struct symbol *resolve_expr_known_callee(struct resolver *resolver, struc
     case SYMBOL_NATIVE:
         *is_static_out = true;
         if (callee->kind == NODE_NAME) callee->as.name.symbol = symbol;
+        if (!symbol->function || symbol->function != resolver->function) {
+            symbol->read_count++;
+            symbol->call_count++;
+        }
         return symbol;
     case SYMBOL_KIND:
     case SYMBOL_MODULE:
@@ -262,7 +269,11 @@ static struct symbol *resolve_expr_known_callee(struct resolver *resolver, struc
         (void)resolve_report(resolver, callee->span, DIAG_NOT_CALLABLE, symbol->name, CY_BYTES_NONE);
         callee->kind = NODE_ERROR;
         return NULL;
-    default: return symbol->kind == SYMBOL_LOCAL && symbol->function ? symbol : NULL;
+    default:
+        if (symbol->kind != SYMBOL_LOCAL || !symbol->function) return NULL;
+        if (symbol->function != resolver->function)
+            symbol->call_count++; /* its name is resolved as a value */
+        return symbol;
     }
 }
 

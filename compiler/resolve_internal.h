@@ -46,6 +46,8 @@ struct resolver {
     uint32_t field_check_count, field_check_capacity;
     struct map captures; /* by function and variable: its index in the function's captures */
     bool locals_limit_reported;
+    struct symbol_list
+        unread; /* locals that nothing reads: warned of when all uses of their functions were seen */
 };
 
 /* resolve.c */
@@ -88,6 +90,11 @@ void check_literal(struct resolver *resolver, const struct annotation *annotatio
 void check_constant(struct resolver *resolver, const struct node *node);
 void check_initialisers(struct compilation *compilation);
 void check_main(struct compilation *compilation);
+
+/* check_unused.c: warnings. A local whose scope ends; a local that was just declared; and all the rest. */
+void check_unused_local(struct resolver *resolver, struct symbol *symbol);
+void check_unused_shadow(struct resolver *resolver, const struct symbol *symbol);
+void check_unused_units(struct resolver *resolver);
 
 /* fold.c: a node whose children are folded becomes a literal when its value is known. */
 void fold_node(struct arena *arena, struct node *node);

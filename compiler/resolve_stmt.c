@@ -206,11 +206,15 @@ static void resolve_stmt_assign_name(struct resolver *resolver, struct node *nod
     }
     bool local = symbol->kind == SYMBOL_LOCAL, global = symbol->kind == SYMBOL_GLOBAL;
     if (symbol->constant || (!local && !global)) {
-        (void)resolve_report(resolver, word.span, DIAG_ASSIGN_CONSTANT, word.text, CY_BYTES_NONE);
+        struct diag *diag =
+            resolve_report(resolver, word.span, DIAG_ASSIGN_CONSTANT, word.text, CY_BYTES_NONE);
+        if (symbol->unit) diag_add_label(diag, DIAG_LABEL_DECLARED, &symbol->unit->source, symbol->span);
         return;
     }
     if (local && symbol->owner != resolver->function) {
-        (void)resolve_report(resolver, word.span, DIAG_ASSIGN_CAPTURED, word.text, CY_BYTES_NONE);
+        struct diag *diag =
+            resolve_report(resolver, word.span, DIAG_ASSIGN_CAPTURED, word.text, CY_BYTES_NONE);
+        diag_add_label(diag, DIAG_LABEL_DECLARED, &symbol->unit->source, symbol->span);
         return;
     }
     resolve_stmt_mark_assigned(symbol, word.span);
@@ -220,6 +224,8 @@ static void resolve_stmt_assign_name(struct resolver *resolver, struct node *nod
     /* A module variable may be changed by what e calls; then x must be read before e, which only the long form does. */
     bool may_add = resolve_stmt_keeps_kind(symbol->annotation) && (local || calls == resolver->call_serial);
     if (may_add) resolve_stmt_choose_form(node);
+    if (node->as.assign.form != ASSIGN_PLAIN && symbol->read_count > 0)
+        symbol->read_count--; /* a sum that is only added to is not read */
     if (node->as.assign.form == ASSIGN_PLAIN) {
         node->as.assign.check = symbol->annotation;
         bool moves = local && symbol->last_read && symbol->last_read_serial > reads &&
@@ -262,7 +268,8 @@ static bool resolve_stmt_path_form(struct resolver *resolver, struct node *node,
                           : local && foreign ? DIAG_ASSIGN_CAPTURED
                           : symbol->constant ? DIAG_ASSIGN_CONSTANT
                                              : DIAG_ASSIGN_IMPORTED;
-    (void)resolve_report(resolver, root->span, code, symbol->name, CY_BYTES_NONE);
+    struct diag *diag = resolve_report(resolver, root->span, code, symbol->name, CY_BYTES_NONE);
+    if (symbol->unit) diag_add_label(diag, DIAG_LABEL_DECLARED, &symbol->unit->source, symbol->span);
     return false;
 }
 
@@ -277,6 +284,15 @@ static void resolve_stmt_path_keys(struct resolver *resolver, struct node *targe
         if (node->kind == NODE_INDEX) resolve_expression(resolver, node->as.index.index);
     }
     ast_spine_fini(&spine);
+}
+
+/* Whether a write to this place may go into a ref, and so is seen by others. */
+static bool resolve_stmt_may_pass_ref(const struct node *target)
+{
+    for (const struct node *node = target; node; node = ast_left(node))
+        if (node->kind == NODE_FIELD && cy_bytes_equal(node->as.field.name.text, CY_BYTES("value")))
+            return true;
+    return false;
 }
 
 static void resolve_stmt_assign_path(struct resolver *resolver, struct node *node)
@@ -312,6 +328,7 @@ static void resolve_stmt_assign_path(struct resolver *resolver, struct node *nod
         (void)resolve_report(resolver, target->span, DIAG_LIMIT, CY_BYTES("FUNCTION_PARAMS"),
                              diag_number(resolver->diags, LIMIT_FUNCTION_PARAMS));
     resolve_stmt_path_keys(resolver, target, count);
+    if (symbol && resolve_stmt_may_pass_ref(target)) symbol->read_count++;
     uint64_t calls = resolver->call_serial;
     resolve_expression(resolver, node->as.assign.value);
     if (root->kind != NODE_NAME && !is_member) {
@@ -345,6 +362,7 @@ static void resolve_stmt_return(struct resolver *resolver, struct node *node)
     if (resolver->defer_depth > 0)
         (void)resolve_report(resolver, node->span, DIAG_LEAVES_DEFER, resolve_stmt_first_word(resolver, node),
                              CY_BYTES_NONE);
+    resolver->function->has_return = true;
     if (!node->as.operand) return;
     uint32_t reads_start = resolver->read_count;
     resolver->return_nesting++;
@@ -400,6 +418,9 @@ static void resolve_stmt_for(struct resolver *resolver, struct node *node)
     for (int i = 0; i < 2; i++)
         if (node->as.each.names[i].text.count)
             node->as.each.symbols[i] = resolve_declare_local(resolver, node->as.each.names[i]);
+    /* `for round in 0..10`: the name only says what is counted. */
+    if (node->as.each.iterable->kind == NODE_RANGE && !node->as.each.symbols[1])
+        node->as.each.symbols[0]->is_counter = true;
     resolve_block(resolver, &node->as.each.block);
     resolver->loop_depth--;
     resolve_close_scope(resolver, outer_start, first_slot);
@@ -427,6 +448,7 @@ static void resolve_stmt_pattern(struct resolver *resolver, struct node *node)
     if (node->kind == NODE_NAME) symbol = resolve_find(resolver, node->as.name.text);
     if (node->kind == NODE_FIELD) symbol = resolve_static_member(resolver, node, &is_member);
     if (is_member && !symbol) return;
+    if (symbol) symbol->read_count++;
     bool names_kind = symbol && (symbol->kind == SYMBOL_RECORD || symbol->value_kind != KIND_COUNT);
     if (names_kind && node->kind == NODE_NAME)
         node->as.name.symbol = symbol;

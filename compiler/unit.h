@@ -30,6 +30,7 @@ struct unit {
     cy_bytes name; /* "main", "routes/table", "std:http" */
     bool is_std;
     uint32_t kind_words; /* bit 1 << enum value_kind: `list.` stands somewhere, so that std:list is needed */
+    cy_bytes doc; /* the `///` lines at the file's start that belong to no declaration; count 0 = none */
     struct node_list declarations;
     struct map names;               /* of the module's own scope: struct symbol * */
     struct symbol_list symbols;     /* the same in source order */
@@ -48,7 +49,9 @@ struct unit_list {
 struct compilation {
     const struct compile_options *options;
     struct arena arena;
-    struct diag_list diags;
+    struct diag_list diags; /* errors */
+    struct diag_list
+        warnings; /* filled whether they are wanted or not by resolving, shown when there are no errors */
     struct map keywords;
     struct map prelude;    /* word to struct symbol *, made on first use */
     struct map unit_names; /* to struct unit * */
@@ -56,7 +59,8 @@ struct compilation {
         *kind_units[KIND_COUNT]; /* std:list behind the word `list`; NULL when none, or not asked for */
     struct unit_list units;      /* in load order: main first */
     struct unit_list order;      /* imported ones first, main last */
-    bool read_whole;             /* loading reported nothing, so what is missing is really missing */
+    bool outside;    /* a module looked at by itself imports from outside its folder: no program */
+    bool read_whole; /* loading reported nothing, so what is missing is really missing */
 };
 
 /* `options` are borrowed. compilation_fini frees all that the compilation and its units hold. */
@@ -77,6 +81,8 @@ void prune_note_use(struct compilation *compilation, const struct unit *unit, st
 void prune_units(struct compilation *compilation);
 /* Names, slots, captures, calls, constants of every unit. */
 void resolve_units(struct compilation *compilation);
+/* Flow of control and of kinds: warnings. Only after resolving reported nothing. */
+void check_flow_units(struct compilation *compilation);
 /* The program. Only after everything before it reported nothing. */
 CY_NODISCARD cy_err emit_units(struct compilation *compilation, struct program **program_out);
 

@@ -24,7 +24,7 @@ LIMITS = {name: eval(value, {"INT32_MAX": INT32_MAX})  # noqa: S307: our own tab
 
 def compile_text(folder, text, name="main.han"):
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return run([CROWNYC, "compile", folder / name, "-o", folder / "main.toau"], cwd=folder)
+    return run([CROWNYC, "compile", "--quiet", folder / name, "-o", folder / "main.toau"], cwd=folder)
 
 
 # -- the compiler -----------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from _tree import Report, code_only, product_sources, read  # noqa: E402
 ROW = re.compile(r"^LIMIT\((\w+),", re.M)
 
 RUN, COMMAND = "tests/limit/run_test.c", "tests/limit/command_test.py"
+LIBRARY = "tests/limit/library_test.py"
+REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
 YAML = "tests/unit/native/yaml_walk_test.c"
@@ -75,6 +77,18 @@ TESTED = {
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
     "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
     "YAML_NODES": (YAML, "test_nodes_are_bounded"),
+    "PARSED_URL_BYTES": (LIBRARY, "test_url_limits"),
+    "QUERY_PAIRS": (LIBRARY, "test_url_limits"),
+    "REGEX_PATTERN_BYTES": (REGEX, "test_pattern_bytes_at_and_past_the_limit"),
+    "REGEX_MATCH_STEPS": (REGEX, "test_every_bound_has_its_error"),
+    "REGEX_DEPTH": (REGEX, "test_below_the_bounds_it_matches"),
+    "REGEX_HEAP_KIB": (REGEX, "test_every_bound_has_its_error"),
+    "REGEX_CALL_MS": (REGEX, "test_every_bound_has_its_error"),
+    "JWT_BYTES": (LIBRARY, "test_jwt_bytes"),
+    "HASH_BYTES": (LIBRARY, "test_hash_bytes"),
+    "RANDOM_BYTES": (LIBRARY, "test_random_bytes"),
+    "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
+    "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
 }
 
 # A size of a step or of a cache: nothing is refused, so there is no "past" that could be told from "at". What is named

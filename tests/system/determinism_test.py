@@ -16,7 +16,7 @@ from harness import BUILD, CROWNYC, DEADLINE_S, ROOT, check, check_equal, enviro
 
 def compile_bytes(source, cwd, folder, binary=CROWNYC, **variables):
     out = pathlib.Path(folder, "out.toau")
-    code, _, err = run([binary, "compile", source, "-o", out], cwd=cwd, env=environment(**variables))
+    code, _, err = run([binary, "compile", "--quiet", source, "-o", out], cwd=cwd, env=environment(**variables))
     check_equal((code, err), (0, ""), f"compiling {source}")
     data = out.read_bytes()
     out.unlink()

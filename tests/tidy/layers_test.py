@@ -34,6 +34,7 @@ LIBRARIES = {
     "openssl/": ["vm/sys/", "vm/net/"],
     "ares.h": ["vm/net/"],
     "yaml.h": ["vm/native/"],
+    "pcre2.h": ["vm/native/regex.c"],
     "ffi.h": ["vm/native/"],
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)

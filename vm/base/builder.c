@@ -11,7 +11,6 @@
 #include "vm/base/mem.h"
 
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,8 +104,12 @@ void builder_u64(struct builder *builder, uint64_t number) { builder_little(buil
 void builder_i64_text(struct builder *builder, int64_t number)
 {
     char text[BUILDER_NUMBER_BYTES];
-    snprintf(text, sizeof text, "%" PRId64, number);
-    builder_text(builder, text);
+    size_t at = sizeof text;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do text[--at] = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (number < 0) text[--at] = '-';
+    builder_bytes(builder, cy_bytes_of(text + at, sizeof text - at));
 }
 
 /* C writes 1e+300 and 1e-07; the language writes 1e300 and 1e-7. Also adds ".0" where nothing marks a float. */
@@ -126,8 +129,34 @@ static void builder_float_digits(struct builder *builder, const char *digits)
     builder_text(builder, number);
 }
 
+/* Numbers of everyday size with few digits: m / 10^k with m below 2^53 and an exact power is rounded once, so when it
+ * gives the number back, its digits (15 at most) are those that %.15g would find. A fifth of the time. */
+static bool builder_f64_quickly(struct builder *builder, double number)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
+                                    1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
+    double size = fabs(number);
+    if (!(size >= 1e-4 && size < 1e15)) return false;
+    for (size_t places = 0; places < CY_COUNT_OF(powers) && size * powers[places] < 1e15; places++) {
+        uint64_t digits = (uint64_t)(size * powers[places] + 0.5);
+        if ((double)digits / powers[places] != size) continue;
+        char text[BUILDER_NUMBER_BYTES];
+        size_t at = sizeof text, place = 0;
+        if (places == 0) text[--at] = '0', text[--at] = '.';
+        for (; digits > 0 || place <= places; digits /= 10, place++) {
+            if (place == places && places > 0) text[--at] = '.';
+            text[--at] = (char)('0' + digits % 10);
+        }
+        if (number < 0) text[--at] = '-';
+        builder_bytes(builder, cy_bytes_of(text + at, sizeof text - at));
+        return true;
+    }
+    return false;
+}
+
 void builder_f64_text(struct builder *builder, double number)
 {
+    if (builder_f64_quickly(builder, number)) return;
     if (isnan(number)) {
         builder_text(builder, "nan"); /* the sign of a NaN means nothing */
         return;

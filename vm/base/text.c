@@ -293,10 +293,10 @@ size_t text_edit_distance(cy_bytes a, cy_bytes b, size_t limit)
     size_t difference = a_count > b_count ? a_count - b_count : b_count - a_count;
     if (difference > limit) return limit + 1;
 
-    /* One block: both unit arrays, and three rows. Without memory nothing is near, which only costs a hint. */
+    /* One block: both unit arrays, and three rows. */
     size_t row_count = b_count + 1;
     size_t *block = mem_alloc(3 * row_count * sizeof(size_t) + (a_count + b_count) * sizeof(uint32_t));
-    if (!block) return limit + 1;
+    if (!block) return TEXT_DISTANCE_NO_MEMORY;
     size_t *rows[3] = {block, block + row_count, block + 2 * row_count};
     uint32_t *a_units = (uint32_t *)(block + 3 * row_count);
     uint32_t *b_units = a_units + a_count;
@@ -319,6 +319,7 @@ void nearest_offer(struct nearest *nearest, cy_bytes candidate)
         limit = cy_min_size(limit, nearest->best_distance - 1); /* a tie keeps the earlier name */
     }
     size_t distance = text_edit_distance(nearest->wanted, candidate, limit);
+    if (distance == TEXT_DISTANCE_NO_MEMORY) nearest->no_memory = true;
     if (distance > limit) return;
     nearest->best = candidate;
     nearest->best_distance = distance;

@@ -43,6 +43,7 @@ CY_NODISCARD bool text_is_nfc(cy_bytes text);
 
 /* How many single edits (insert, delete, replace, swap of neighbours; by code point, Hangul by jamo) lead from a to
  * b; stops counting past `limit` and returns limit + 1. */
+#define TEXT_DISTANCE_NO_MEMORY SIZE_MAX /* larger than any limit + 1 */
 size_t text_edit_distance(cy_bytes a, cy_bytes b, size_t limit);
 
 /* Nearest-name search: feed every known name, then read the best. Gives none when nothing is close enough
@@ -51,6 +52,7 @@ struct nearest {
     cy_bytes wanted;
     cy_bytes best; /* count 0 = none */
     size_t best_distance;
+    bool no_memory; /* a name could not be compared: for a hint that does not matter, for a program's answer it does */
 };
 void nearest_init(struct nearest *nearest, cy_bytes wanted);
 void nearest_offer(struct nearest *nearest, cy_bytes candidate);

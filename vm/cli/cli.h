@@ -21,6 +21,8 @@ struct cli_options {
     bool filter; /* hanseonc_high, hanseonc_rpn: one text in, the file on stdout */
     bool rpn;    /* hanseonc_rpn: the text is RPN, whatever it is called */
     bool jit_asked;
+    bool warnings; /* of the compiler: shown with what compiles */
+    bool json;     /* its messages as JSON lines */
     const char *output;
     uint32_t capabilities; /* granted bits */
 };
@@ -71,6 +73,8 @@ bool cli_ends_with(const char *text, const char *end);
 bool cli_is_source(const char *path);
 /* True for what must be compiled first: a source, or RPN text (.rpn). */
 bool cli_is_text(const char *path);
+/* Whether what is written to the descriptor may have colours: a terminal that can, and NO_COLOR is not set. */
+bool cli_color(int descriptor);
 /* Appends the .toau of a source (.han, .한선) or RPN text (.rpn) to `toau`. Returns an exit code; messages are out. */
 int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau);
 /* The same with the test blocks of the source in it. */

@@ -3,6 +3,7 @@
  * vm/cli/cli_compile.c: crownyc compile, and the filters hanseonc_high and hanseonc_rpn.
  *
  * In:   a source or RPN text. Out: a .toau beside it, at -o, or on stdout; all messages of all files on stderr.
+ *       Warnings too, because most people never run `crownyc check`: unless --quiet.
  * Invariant: nothing is written when anything was wrong.
  */
 #include "vm/cli/cli.h"
@@ -29,6 +30,9 @@ int cli_compile_with(struct cli_options *options, const char *path, bool tests, 
         .stdlib = stdlib_modules,
         .stdlib_count = stdlib_module_count,
         .korean = options->korean,
+        .json = options->json,
+        .color = cli_color(STDERR_FILENO),
+        .warnings = options->warnings,
         .tests = tests,
         .read_source = source_file_read,
     };
@@ -49,8 +53,11 @@ int cli_compile_with(struct cli_options *options, const char *path, bool tests, 
 
 int cli_compile(struct cli_options *options, int argc, char **argv)
 {
-    const char *path = cli_one_file(options, NULL, 0, argc, argv);
+    bool quiet = false;
+    const struct cli_flag flags[] = {{"--json", NULL, &options->json}, {"--quiet", NULL, &quiet}};
+    const char *path = cli_one_file(options, flags, CY_COUNT_OF(flags), argc, argv);
     if (!path) return EXIT_CODE_USAGE;
+    options->warnings = !quiet && !options->filter; /* the filters say what older scripts expect */
     if (options->filter && isatty(STDOUT_FILENO) && !options->output)
         return cli_write_output(options, "-", CY_BYTES_NONE);
     struct builder toau, output;

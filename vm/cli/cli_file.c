@@ -13,6 +13,7 @@
 #include "vm/sys/file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,6 +38,12 @@ bool cli_is_source(const char *path)
 }
 
 bool cli_is_text(const char *path) { return cli_is_source(path) || cli_ends_with(path, ".rpn"); }
+bool cli_color(int descriptor)
+{
+    const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    bool refused = (no_color && *no_color) || (terminal && strcmp(terminal, "dumb") == 0);
+    return !refused && isatty(descriptor);
+}
 
 int cli_read_toau(struct cli_options *options, const char *path, struct builder *toau)
 {

@@ -81,6 +81,7 @@ static const struct {
     {"any", (1u << KIND_COUNT) - 1}, {"number", 1u << KIND_INT | 1u << KIND_FLOAT},
     {"request", 1u << KIND_HANDLE},  {"task", 1u << KIND_HANDLE},
     {"upstream", 1u << KIND_OPAQUE}, {"verdict", 1u << KIND_OPAQUE},
+    {"regex", 1u << KIND_OPAQUE},
 };
 
 const struct native_row *native_row_at(size_t index)
@@ -218,7 +219,7 @@ void native_signature_parse(const struct native_row *row, struct native_signatur
             native_table_take_param(&at, signature_out);
     }
     CHECK(native_table_take_text(&at, " -> "));
-    (void)native_table_take_kinds(&at);
+    signature_out->result_kinds = native_table_take_kinds(&at);
     CHECK(*at == 0);
 }
 

@@ -12,7 +12,7 @@ enum native_number {
     NATIVE_##name = number,
 #include "vm/code/native.def"
 #undef NATIVE
-    NATIVE_NUMBER_END = 0x0600 /* one past the highest number a row may have */
+    NATIVE_NUMBER_END = 0x0800 /* one past the highest number a row may have */
 };
 
 enum native_flags { NATIVE_FLAG_PURE = 1, NATIVE_FLAG_WAIT = 2, NATIVE_FLAG_MAIN = 4 };
@@ -47,8 +47,9 @@ struct native_row {
 /* A signature taken apart. */
 struct native_signature {
     uint8_t required_count;
-    uint8_t param_count; /* NATIVE_ARGS_ANY with "..." */
-    uint8_t named_count; /* parameters in `params` */
+    uint8_t param_count;   /* NATIVE_ARGS_ANY with "..." */
+    uint8_t named_count;   /* parameters in `params` */
+    uint32_t result_kinds; /* as in native_param */
     struct native_param params[NATIVE_PARAMS_MAX];
 };
 

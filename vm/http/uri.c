@@ -10,20 +10,7 @@
 
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
-
-/* Bytes of RFC 3986 "unreserved". */
-static bool uri_is_unreserved(uint8_t byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
-static int uri_hex_digit(uint8_t byte)
-{
-    if (byte >= '0' && byte <= '9') return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
+#include "vm/base/url.h"
 
 /* True when nothing in the path can need a change: no '%', no backslash, no segment that begins with a
  * dot. */
@@ -50,11 +37,11 @@ static uint8_t uri_decode(cy_bytes path, uint8_t *space, size_t *count_out)
             continue;
         }
         if (path.count - i < 3) return H1_FAULT_TARGET_ESCAPE;
-        int high = uri_hex_digit(path.data[i + 1]), low = uri_hex_digit(path.data[i + 2]);
+        int high = url_hex_digit(path.data[i + 1]), low = url_hex_digit(path.data[i + 2]);
         if (high < 0 || low < 0 || (high == 0 && low == 0)) return H1_FAULT_TARGET_ESCAPE;
         i += 2;
         uint8_t decoded = (uint8_t)(high << 4 | low);
-        if (uri_is_unreserved(decoded)) {
+        if (url_is_unreserved(decoded)) {
             space[count++] = decoded;
         } else {
             space[count++] = '%';
@@ -66,31 +53,6 @@ static uint8_t uri_decode(cy_bytes path, uint8_t *space, size_t *count_out)
     return H1_FAULT_NONE;
 }
 
-/* RFC 3986 section 5.2.4 for a path that begins with '/', in place. */
-static size_t uri_remove_dot_segments(uint8_t *path, size_t count)
-{
-    size_t kept = 0, i = 0;
-    while (i < count) {
-        DCHECK(path[i] == '/');
-        size_t end = i + 1;
-        while (end < count && path[end] != '/') end++;
-        size_t length = end - i - 1;
-        bool one_dot = length == 1 && path[i + 1] == '.';
-        bool two_dots = length == 2 && path[i + 1] == '.' && path[i + 2] == '.';
-        if (two_dots) {
-            while (kept > 0 && path[--kept] != '/') continue;
-        }
-        if (one_dot || two_dots) {
-            if (end == count) path[kept++] = '/'; /* a dot segment at the end leaves its slash */
-        } else {
-            memmove(path + kept, path + i, length + 1);
-            kept += length + 1;
-        }
-        i = end;
-    }
-    return kept;
-}
-
 uint8_t uri_normalise_path(cy_bytes path, uint8_t *space, cy_bytes *path_out)
 {
     if (path.count == 0 || path.data[0] != '/') return H1_FAULT_TARGET;
@@ -99,7 +61,7 @@ uint8_t uri_normalise_path(cy_bytes path, uint8_t *space, cy_bytes *path_out)
     size_t count;
     uint8_t fault = uri_decode(path, space, &count);
     if (fault) return fault;
-    *path_out = cy_bytes_of(space, uri_remove_dot_segments(space, count));
+    *path_out = cy_bytes_of(space, url_remove_dot_segments(space, count));
     CHECK(path_out->count > 0 && path_out->count <= path.count);
     return H1_FAULT_NONE;
 }
@@ -125,8 +87,8 @@ bool uri_climbs(cy_bytes path)
 }
 
 /* Everything RFC 3986 allows in a reg-name except escapes and the sub-delimiters, which no resolver takes. */
-static bool uri_is_name_byte(uint8_t byte) { return uri_is_unreserved(byte) && byte != '~'; }
-static bool uri_is_v6_byte(uint8_t byte) { return uri_hex_digit(byte) >= 0 || byte == ':' || byte == '.'; }
+static bool uri_is_name_byte(uint8_t byte) { return url_is_unreserved(byte) && byte != '~'; }
+static bool uri_is_v6_byte(uint8_t byte) { return url_hex_digit(byte) >= 0 || byte == ':' || byte == '.'; }
 
 static uint8_t uri_parse_port(cy_bytes text, uint16_t *port_out)
 {

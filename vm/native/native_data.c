@@ -34,3 +34,15 @@ cy_err native_data_pair(struct vm *vm, cy_value a, cy_value b, cy_value *owned_o
         *owned_out = pair;
     return err;
 }
+
+/* Walks charge one step of the budget for each eight contents (vm/run/visited.h). */
+cy_err native_data_walked(const struct native_call *call, int64_t budget)
+{
+    return budget - native_budget(call) > LIMIT_WALK_STEPS / 8 ? CY_ERR(LIMIT) : CY_OK;
+}
+
+cy_err native_data_set(struct native_call *call, int64_t budget, cy_value *map, cy_value key, cy_value value)
+{
+    CY_TRY(map_set(call->vm, map, value_ref(key), value_ref(value)));
+    return native_data_walked(call, budget);
+}

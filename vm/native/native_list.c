@@ -233,10 +233,11 @@ enum native_outcome native_list_unique(struct native_call *call)
     if (cy_failed(err)) return native_data_failed(call, err, "list.unique");
     err = list_new(call->vm, 0, &unique);
     native_charge(call, list_count(items) / 4);
+    int64_t budget = native_budget(call);
     for (size_t i = 0; i < list_count(items) && !cy_failed(err); i++) {
         cy_value item = list_get(items, i);
         size_t before = map_object_count(seen);
-        err = map_set(call->vm, &seen, value_ref(item), value_nil());
+        err = native_data_set(call, budget, &seen, item, value_nil());
         if (!cy_failed(err) && map_object_count(seen) > before)
             err = list_append(call->vm, &unique, value_ref(item));
         if (!cy_is(err, CY_ERR_KEY)) continue;

@@ -93,6 +93,7 @@ enum native_outcome native_map_from_entries(struct native_call *call)
     cy_err err = map_new(call->vm, count, &map);
     if (cy_failed(err)) return native_data_failed(call, err, "map.from_entries");
     native_charge(call, count / 4);
+    int64_t budget = native_budget(call);
     for (size_t i = 0; i < count; i++) {
         cy_value pair = list_get(pairs, i);
         if (pair.tag != TAG_LIST || list_count(pair) != 2) {
@@ -100,7 +101,7 @@ enum native_outcome native_map_from_entries(struct native_call *call)
             return native_fail(call, CY_ERR(TYPE),
                                "map.from_entries: item %zu is no list of a key and a value", i);
         }
-        err = map_set(call->vm, &map, value_ref(list_get(pair, 0)), value_ref(list_get(pair, 1)));
+        err = native_data_set(call, budget, &map, list_get(pair, 0), list_get(pair, 1));
         if (cy_failed(err)) return native_map_bad_key(call, err, map, i, "map.from_entries");
     }
     return native_return(call, map);
@@ -113,8 +114,9 @@ enum native_outcome native_map_from_keys(struct native_call *call)
     cy_err err = map_new(call->vm, count, &map);
     if (cy_failed(err)) return native_data_failed(call, err, "map.from_keys");
     native_charge(call, count / 4);
+    int64_t budget = native_budget(call);
     for (size_t i = 0; i < count; i++) {
-        err = map_set(call->vm, &map, value_ref(list_get(keys, i)), value_ref(value));
+        err = native_data_set(call, budget, &map, list_get(keys, i), value);
         if (cy_failed(err)) return native_map_bad_key(call, err, map, i, "map.from_keys");
     }
     return native_return(call, map);
@@ -126,8 +128,9 @@ enum native_outcome native_map_merge(struct native_call *call)
     size_t at = 0;
     cy_err err = CY_OK;
     native_charge(call, map_object_count(more) / 4);
+    int64_t budget = native_budget(call);
     while (!cy_failed(err) && map_next(more, &at, &key, &value))
-        err = map_set(call->vm, &map, value_ref(key), value_ref(value));
+        err = native_data_set(call, budget, &map, key, value);
     return native_data_finish(call, err, map, "map.merge");
 }
 
@@ -138,8 +141,9 @@ enum native_outcome native_map_invert(struct native_call *call)
     cy_err err = map_new(call->vm, count, &inverted);
     if (cy_failed(err)) return native_data_failed(call, err, "map.invert");
     native_charge(call, count / 4);
+    int64_t budget = native_budget(call);
     for (size_t i = 0; map_next(entries, &at, &key, &value); i++) {
-        err = map_set(call->vm, &inverted, value_ref(value), value_ref(key));
+        err = native_data_set(call, budget, &inverted, value, key);
         if (cy_failed(err)) return native_map_bad_key(call, err, inverted, i, "map.invert");
     }
     return native_return(call, inverted);
@@ -152,10 +156,10 @@ enum native_outcome native_map_pick(struct native_call *call)
     cy_err err = map_new(call->vm, 0, &picked);
     if (cy_failed(err)) return native_data_failed(call, err, "map.pick");
     native_charge(call, list_count(keys) / 4);
+    int64_t budget = native_budget(call);
     for (size_t i = 0; i < list_count(keys) && !cy_failed(err); i++) {
         err = map_get(call->vm, call->args[0], list_get(keys, i), &found, &value);
-        if (!cy_failed(err) && found)
-            err = map_set(call->vm, &picked, value_ref(list_get(keys, i)), value_ref(value));
+        if (!cy_failed(err) && found) err = native_data_set(call, budget, &picked, list_get(keys, i), value);
         if (cy_is(err, CY_ERR_KEY)) err = CY_OK; /* what cannot be a key is not there */
     }
     return native_data_finish(call, err, picked, "map.pick");
@@ -167,8 +171,10 @@ enum native_outcome native_map_omit(struct native_call *call)
     bool removed;
     cy_err err = CY_OK;
     native_charge(call, list_count(keys) / 4);
+    int64_t budget = native_budget(call);
     for (size_t i = 0; i < list_count(keys) && !cy_failed(err); i++) {
         err = map_remove(call->vm, &map, list_get(keys, i), &removed);
+        if (!cy_failed(err)) err = native_data_walked(call, budget);
         if (cy_is(err, CY_ERR_KEY)) err = CY_OK; /* what cannot be a key is not there */
     }
     return native_data_finish(call, err, map, "map.omit");

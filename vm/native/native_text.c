@@ -228,6 +228,7 @@ enum native_outcome native_text_nearest(struct native_call *call)
                                cy_err_text(CY_ERR(LIMIT), vm_korean(call->vm)), LIMIT_WALK_STEPS);
         size_t distance = nearest.best.count ? nearest.best_distance : SIZE_MAX;
         nearest_offer(&nearest, string_bytes(word));
+        if (nearest.no_memory) return native_text_failed(call, CY_ERR(NO_MEMORY), "text.nearest");
         if (nearest.best.count && nearest.best_distance < distance) best = word;
     }
     native_charge(call, steps);

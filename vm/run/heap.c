@@ -6,7 +6,8 @@
  * Out:  memory or NULL.
  * Method: a dead container stays on top of a linked list while its contents are let go one by one;
  *       contents that die go on top of it. The list lives in the objects, so freeing allocates nothing.
- *       One call does a bounded number of steps, the rest waits for the next call or for vm_idle.
+ *       One call does a bounded number of steps, the rest waits for the next call, for vm_idle, or for
+ *       allocations, each of which pays for twice its own size: a task that never waits has no idle turn.
  * Not here: layouts; each type has a pop_dead (one more content) and a free.
  */
 #include "vm/run/heap.h"
@@ -23,6 +24,8 @@
 enum { HEAP_DRAIN_STEPS = 4096 };
 /* An allocation that may take a task past its soft limit within one turn (memory.c). */
 enum { HEAP_LARGE_BYTES = 1 << 20 };
+/* One content is a value of 16 bytes at least, so this frees two bytes for each that is taken. */
+enum { HEAP_DEBT_STEPS = 16, HEAP_DEBT_BYTES_PER_STEP = 8 };
 
 static bool heap_fits(struct vm *vm, size_t bytes)
 {
@@ -34,8 +37,16 @@ static bool heap_fits(struct vm *vm, size_t bytes)
     return bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes;
 }
 
+static inline void heap_pay_debt(struct vm *vm, size_t bytes)
+{
+    if (CY_UNLIKELY(vm->dead) && !vm->freeing) {
+        heap_drain(vm, HEAP_DEBT_STEPS + bytes / HEAP_DEBT_BYTES_PER_STEP);
+    }
+}
+
 void *heap_alloc(struct vm *vm, size_t bytes)
 {
+    heap_pay_debt(vm, bytes);
     if (!heap_fits(vm, bytes)) return NULL;
     void *block = mem_alloc(bytes);
     if (block) vm->heap_bytes += bytes;
@@ -44,7 +55,10 @@ void *heap_alloc(struct vm *vm, size_t bytes)
 
 void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes)
 {
-    if (bytes > bytes_old && !heap_fits(vm, bytes - bytes_old)) return NULL;
+    if (bytes > bytes_old) {
+        heap_pay_debt(vm, bytes - bytes_old);
+        if (!heap_fits(vm, bytes - bytes_old)) return NULL;
+    }
     void *moved = mem_resize(block, bytes);
     if (moved) vm->heap_bytes = vm->heap_bytes - bytes_old + bytes;
     return moved;

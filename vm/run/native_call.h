@@ -83,5 +83,8 @@ void native_keep_work(struct native_call *call, void *owned_work, void (*free)(s
 bool native_turn_over(const struct native_call *call);
 /* Charges `steps` of the budget for long native work (about one per 100 bytes or items). */
 void native_charge(struct native_call *call, uint64_t steps);
+/* What is left of the budget, below 0 once it is used up. What calls of object.h charged is the difference of two of
+ * these; a body that makes many bounds it. */
+int64_t native_budget(const struct native_call *call);
 
 #endif

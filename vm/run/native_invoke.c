@@ -197,3 +197,5 @@ void native_keep_work(struct native_call *call, void *owned_work, void (*free)(s
 bool native_turn_over(const struct native_call *call) { return call->fiber && call->vm->budget < 0; }
 
 void native_charge(struct native_call *call, uint64_t steps) { vm_charge(call->vm, steps); }
+
+int64_t native_budget(const struct native_call *call) { return call->vm->budget; }

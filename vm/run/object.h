@@ -72,6 +72,11 @@ CY_NODISCARD cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool 
 uint64_t range_item_count(cy_value range);
 int64_t range_first(cy_value range);
 
+/* -- record ---------------------------------------------------------------------------------------------- */
+/* The `index`-th field: its name and value, borrowed. False past the last. */
+CY_NODISCARD bool record_field_at(struct vm *vm, cy_value record, size_t index, cy_value *name_out,
+                                  cy_value *value_out);
+
 /* -- opaque: an immutable native thing with a count ------------------------------------------------------ */
 struct opaque_type {
     const char *name;                           /* "verdict"; what kind_of and messages say */

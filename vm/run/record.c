@@ -122,6 +122,17 @@ cy_err record_copy(struct vm *vm, cy_value record, cy_value *owned_out)
     return CY_OK;
 }
 
+bool record_field_at(struct vm *vm, cy_value value, size_t index, cy_value *name_out, cy_value *value_out)
+{
+    CHECK(value.tag == TAG_RECORD);
+    const struct record *record = record_of(value);
+    if (index >= record->shape->field_count) return false;
+    if (index == 0) error_settle_places(vm, value);
+    *name_out = record->shape->fields[index];
+    *value_out = record->fields[index];
+    return true;
+}
+
 void record_free(struct vm *vm, struct record *record)
 {
     struct record_shape *shape = record->shape;

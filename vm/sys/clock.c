@@ -18,5 +18,6 @@ static uint64_t clock_read_ns(clockid_t clock)
 }
 
 uint64_t clock_monotonic_ns(void) { return clock_read_ns(CLOCK_MONOTONIC); }
+int64_t clock_wall_ns(void) { return (int64_t)clock_read_ns(CLOCK_REALTIME); }
 int64_t clock_wall_ms(void) { return (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000000u); }
 uint64_t clock_thread_cpu_ns(void) { return clock_read_ns(CLOCK_THREAD_CPUTIME_ID); }

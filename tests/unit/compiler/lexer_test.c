@@ -19,7 +19,7 @@ static void lexer_test_init(struct lexer_test *test, cy_bytes text)
 {
     arena_init(&test->arena, 0);
     test->arena.exit_when_exhausted = true;
-    diag_init(&test->diags, &test->arena, false);
+    diag_init(&test->diags, &test->arena);
     test->source = (struct source){.file = CY_BYTES("t.han"), .text = text};
     lexer_keywords_init(&test->keywords);
     lexer_init(&test->lexer, &test->arena, &test->diags, &test->source, &test->keywords);

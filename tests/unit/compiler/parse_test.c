@@ -59,6 +59,9 @@ START_TEST(test_every_mistake_of_a_file_is_reported)
                         "main.han:10:37: error E0020: expected `]`, found `}`\n"
                         "    export fn main(args) { return [1, 2 }\n"
                         "                                        ^\n"
+                        "  main.han:10:31: opened here\n"
+                        "    export fn main(args) { return [1, 2 }\n"
+                        "                                  -\n"
                         "9 errors\n");
 }
 END_TEST
@@ -66,13 +69,11 @@ END_TEST
 START_TEST(test_an_open_block_names_its_line)
 {
     compile_text_expect("export fn main(args) {\n    if args {\n", false,
-                        "main.han:3:1: error E0023: the `{` of line 2 is not closed\n"
-                        "    \n"
-                        "    ^\n"
-                        "main.han:3:1: error E0023: the `{` of line 1 is not closed\n"
-                        "    \n"
-                        "    ^\n"
-                        "2 errors\n");
+                        "main.han:2:13: error E0023: the `{` of line 2 is not closed\n"
+                        "        if args {\n"
+                        "                ^\n"
+                        "  hint: write `}` where this block ends\n"
+                        "1 error\n");
 }
 END_TEST
 

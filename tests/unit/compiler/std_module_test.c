@@ -12,7 +12,7 @@ static const char std_module_test_list[] =
     "record Pair { a: Inner }\nrecord Inner { n: int }\n"
     "let table = [10, 20]\nlet unused = [30]\n"
     "export const answer = 42\n"
-    "/// 한국어: 처음\n/// The first.\nexport fn first(items) { return helper(items, 0) }\n"
+    "/// 한국어: 맨처음\n/// The first.\nexport fn foremost(items) { return helper(items, 0) }\n"
     "fn helper(items, index) { let f = fn (i) { return items[i] } return f(index) }\n"
     "fn nobody() { return unused }\n"
     "export fn looked_up(i) { return table[i] }\n"
@@ -46,8 +46,8 @@ static void std_module_test_counts(const char *main_text, uint32_t modules, uint
 
 START_TEST(test_only_what_is_reached_is_in_the_program)
 {
-    /* first, helper, the function in helper; main */
-    std_module_test_counts("export fn main(args) { print(list.first(args)) }\n", 2, 4, 0, 0);
+    /* foremost, helper, the function in helper; main */
+    std_module_test_counts("export fn main(args) { print(list.foremost(args)) }\n", 2, 4, 0, 0);
     /* the module's initialiser and looked_up; main */
     std_module_test_counts("export fn main(args) { print(list.looked_up(0)) }\n", 2, 3, 1, 0);
     std_module_test_counts("export fn main(args) { print(list.pair(1)) }\n", 2, 2, 0, 2);
@@ -56,10 +56,11 @@ START_TEST(test_only_what_is_reached_is_in_the_program)
     /* A constant is written where it is used. */
     std_module_test_counts("export fn main(args) { print(list.answer) }\n", 1, 1, 0, 0);
     /* Tests of the program are no part of it. */
-    std_module_test_counts("export fn main(args) { }\ntest \"t\" { print(list.first([1])) }\n", 1, 1, 0, 0);
+    std_module_test_counts("export fn main(args) { }\ntest \"t\" { print(list.foremost([1])) }\n", 1, 1, 0,
+                           0);
     /* A mention is a use. */
-    std_module_test_counts("import \"list\"\nexport fn main(args) { let f = list.first print(f(args)) }\n", 2,
-                           4, 0, 0);
+    std_module_test_counts("import \"list\"\nexport fn main(args) { let f = list.foremost print(f(args)) }\n",
+                           2, 4, 0, 0);
 }
 END_TEST
 
@@ -85,9 +86,10 @@ END_TEST
 
 START_TEST(test_both_spellings_reach_one_function)
 {
-    std_module_test_counts("export fn main(args) { print(list.first(args), 배열.처음(args)) }\n", 2, 4, 0, 0);
+    std_module_test_counts("export fn main(args) { print(list.foremost(args), 배열.맨처음(args)) }\n", 2, 4,
+                           0, 0);
     std_module_test_counts(
-        "가져오기 목록 = \"list\"\nexport fn main(args) { print(목록.처음(args), 목록.뒤집기(args)) }\n", 2,
+        "가져오기 목록 = \"list\"\nexport fn main(args) { print(목록.맨처음(args), 목록.뒤집기(args)) }\n", 2,
         4, 0, 0);
 }
 END_TEST
@@ -96,12 +98,12 @@ START_TEST(test_an_unknown_member_is_met_with_the_nearest_of_both)
 {
     struct compile_text test;
     std_module_test_run(
-        &test, "export fn main(args) { print(list.frist(args), list.revrse(args), 배열.처은(args)) }\n");
+        &test, "export fn main(args) { print(list.formost(args), list.revrse(args), 배열.맨처은(args)) }\n");
     const char *said = builder_text_view(&test.messages);
     ck_assert_uint_eq(test.error_count, 3);
-    ck_assert_ptr_nonnull(strstr(said, "did you mean `first`?"));
+    ck_assert_ptr_nonnull(strstr(said, "did you mean `foremost`?"));
     ck_assert_ptr_nonnull(strstr(said, "did you mean `reverse`?"));
-    ck_assert_ptr_nonnull(strstr(said, "did you mean `처음`?"));
+    ck_assert_ptr_nonnull(strstr(said, "did you mean `맨처음`?"));
     compile_text_fini(&test);
 }
 END_TEST

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/run/run_host.h"
 #include "vm/base/limits.h"
-#include "vm/native/native_bodies.h"
+#include "vm/native/native_data_internal.h"
 #include "vm/run/object.h"
 
 #include <check.h>
@@ -219,6 +219,30 @@ START_TEST(test_sorting_lists_is_bounded)
 }
 END_TEST
 
+/* Keys that are large too: each look-up is bounded by map_set, and all of one call by this, at the row and one past
+ * it. */
+START_TEST(test_keys_of_one_call_are_bounded)
+{
+    struct native_call call = {.vm = host.vm};
+    cy_value map;
+    ck_assert(!cy_failed(map_new(host.vm, 0, &map)));
+    for (int past = 0; past < 2; past++) {
+        int64_t before = native_budget(&call) + LIMIT_WALK_STEPS / 8 + past;
+        cy_err err = native_data_set(&call, before, &map, value_int(past), value_nil());
+        ck_assert_int_eq(cy_is(err, CY_ERR_LIMIT), past);
+    }
+    /* What walking a key charges is what is counted: an eighth of its contents. */
+    cy_value key;
+    int64_t *ints, before = native_budget(&call);
+    ck_assert(!cy_failed(list_new_ints(host.vm, 80000, &key, &ints)));
+    memset(ints, 0, 80000 * sizeof *ints);
+    ck_assert(!cy_failed(native_data_set(&call, before, &map, key, value_nil())));
+    ck_assert_int_ge(before - native_budget(&call), 80000 / 8);
+    value_unref(host.vm, key);
+    value_unref(host.vm, map);
+}
+END_TEST
+
 Suite *unit_suite_native_native_text(void);
 Suite *unit_suite_native_native_text(void)
 {
@@ -233,6 +257,7 @@ Suite *unit_suite_native_native_text(void)
     tcase_add_test(tests, test_memory_is_bounded);
     tcase_add_test(tests, test_sorting_agrees_with_order);
     tcase_add_test(tests, test_sorting_lists_is_bounded);
+    tcase_add_test(tests, test_keys_of_one_call_are_bounded);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -258,6 +258,22 @@ START_TEST(test_deep_free_is_sliced)
 }
 END_TEST
 
+/* A task that makes large lists and never waits has no idle turn: its allocations free what is dead. */
+START_TEST(test_allocations_free_what_is_dead)
+{
+    uint64_t heap_bytes_max = 0;
+    for (int round = 0; round < 50; round++) {
+        cy_value list = empty_list();
+        for (int i = 0; i < 50000; i++) OK(list_append(host.vm, &list, value_bool(true)));
+        value_unref(host.vm, list);
+        if (host.vm->heap_bytes > heap_bytes_max) heap_bytes_max = host.vm->heap_bytes;
+    }
+    /* one list, while the one before it dies */
+    ck_assert_uint_lt(heap_bytes_max, 4 * 65536 * sizeof(cy_value));
+    while (vm_idle(host.vm)) {}
+}
+END_TEST
+
 START_TEST(test_deep_equality_and_text)
 {
     cy_value a = nested_list(LIMIT_VALUE_DEPTH - 100), b = nested_list(LIMIT_VALUE_DEPTH - 100);
@@ -375,6 +391,7 @@ Suite *unit_suite_run_value(void)
     tcase_add_test(tests, test_map_copy_on_write);
     tcase_add_test(tests, test_equality);
     tcase_add_test(tests, test_deep_free_is_sliced);
+    tcase_add_test(tests, test_allocations_free_what_is_dead);
     tcase_add_test(tests, test_deep_equality_and_text);
     tcase_add_test(tests, test_text_of_values);
     tcase_add_test(tests, test_memory_is_refused_past_the_limit);
