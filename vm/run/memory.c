@@ -7,8 +7,8 @@
  *       what is freed later of the garbage that it left. One allocation of HEAP_LARGE_BYTES or more is looked at before
  *       it is made, so that a doubling string does not get to the VM's limit within one step.
  * Known: a container that is handed to another task moves no charge: who made it pays, who lets go of it last gains.
- *       The count is therefore a bound, not a balance, and a group is stopped only when the whole VM holds more than the
- *       group's limit as well.
+ *       The count is therefore a bound, not a balance, and a group is stopped only when the whole VM holds more than
+ *       the limit of the group as well.
  */
 #include "vm/base/limits.h"
 #include "vm/run/fiber.h"

@@ -4,8 +4,8 @@
  *
  * In:   values, borrowed. Out: answers.
  * Method: == keeps a stack of pairs instead of recursing, however deep the values are. Long walks remember which
- *       objects they took for equal (visited.h), so shared parts cost once. A task's walk pauses when its budget is used
- *       up, and the step that wanted it is run again in the next turn (fiber->work).
+ *       objects they took for equal (visited.h), so shared parts cost once. A task's walk pauses when its budget is
+ *       used up, and the step that wanted it is run again in the next turn (fiber->work).
  * Invariant: only keys of maps nest on the C stack, at most LIMIT_KEY_NESTING deep.
  */
 #include "vm/base/limits.h"
