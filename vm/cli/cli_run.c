@@ -39,6 +39,8 @@ int cli_run(struct cli_options *options, int argc, char **argv)
             .args = (const char *const *)argv + 1,
             .arg_count = word_count - 1,
             .capabilities = options->capabilities,
+            .path_rules = options->rules,
+            .path_rule_count = options->rule_count,
             .io = io,
             .korean = options->korean,
         };

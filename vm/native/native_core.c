@@ -13,22 +13,10 @@
 #include "vm/run/task.h"
 #include "vm/run/vm.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 /* -- output ---------------------------------------------------------------------------------------------- */
-
-static cy_err native_core_write(int descriptor, cy_bytes text)
-{
-    while (text.count > 0) {
-        ssize_t written = write(descriptor, text.data, text.count);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return cy_err_from_errno(errno);
-        text = cy_bytes_skip(text, (size_t)written);
-    }
-    return CY_OK;
-}
 
 static enum native_outcome native_core_format_failed(struct native_call *call, cy_err err, const char *name)
 {
@@ -51,7 +39,7 @@ static enum native_outcome native_core_print(struct native_call *call, int descr
         builder_fini(&text);
         return native_core_format_failed(call, err, name);
     }
-    err = native_core_write(descriptor, builder_view(&text));
+    err = vm_put(call->vm, descriptor, builder_view(&text));
     builder_fini(&text);
     if (!cy_failed(err)) return NATIVE_DONE;
     char reason[128];

@@ -10,6 +10,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/code/toau.h"
+#include "vm/native/job.h"
 #include "vm/native/native.h"
 #include "vm/native/runtime_internal.h"
 #include "vm/run/object.h"
@@ -18,13 +19,15 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* -- loop and client, on first use ----------------------------------------------------------------------- */
 static bool runtime_hook(void *context)
 {
     struct runtime *runtime = context;
-    if (vm_run(runtime->vm)) return true;
-    return vm_idle(runtime->vm);
+    bool more = vm_run(runtime->vm);
+    runtime_tell_repeats(runtime);
+    return more || vm_idle(runtime->vm);
 }
 
 cy_err runtime_need_loop(struct runtime *runtime)
@@ -166,6 +169,13 @@ static void runtime_become(struct runtime *runtime)
         .on_ready = runtime_print_banner,
     };
     fflush(stdout); /* a child must not print what the parent has buffered */
+    cy_err err = runtime_make_shared(runtime);
+    if (cy_failed(err)) {
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
+                cy_err_text(err, runtime->options->korean));
+        runtime_request_exit(runtime, EXIT_CODE_INTERNAL);
+        return;
+    }
     snprintf(runtime->log.label, sizeof runtime->log.label, "%s", workers->label);
     struct master_result result = {0};
     if (master_run(&options, &result) == MASTER_ENDED) {
@@ -195,7 +205,7 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
     runtime_request_exit(runtime, configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM);
 }
 
-static cy_err runtime_main_args(struct runtime *runtime, cy_value *list_out)
+cy_err runtime_main_args(struct runtime *runtime, cy_value *list_out)
 {
     CY_TRY(list_new(runtime->vm, (size_t)runtime->options->arg_count, list_out));
     for (int i = 0; i < runtime->options->arg_count; i++) {
@@ -267,6 +277,7 @@ static cy_err runtime_open(struct runtime *runtime)
         .korean = runtime->options->korean,
         .log = &runtime->log,
         .host = runtime,
+        .put = runtime_put,
         .clock_ns = runtime_clock_ns,
         .on_deadline = runtime_on_deadline,
         .cpu_ns = runtime_cpu_ns,
@@ -295,6 +306,8 @@ static void runtime_close(struct runtime *runtime)
         serve_free_calls(runtime);
     }
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
+    job_shut(runtime);
+    if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->repeats_timer);
     runtime_flush(runtime);
     for (uint32_t i = 0; i < runtime->literal_upstreams.count; i++) {
         struct upstream *upstream = runtime->literal_upstreams.entries[i].value.pointer;
@@ -309,11 +322,30 @@ static void runtime_close(struct runtime *runtime)
     configure_free_programs(runtime);
     generation_plan_fini(&runtime->plan);
     mem_free(runtime->workers.user);
+    runtime_free_shared(runtime);
+    path_rules_free(&runtime->rules);
+    runtime_output_shut(runtime);
+}
+
+/* The rules are opened before anything runs: the folders stay the ones that they were then. */
+static cy_err runtime_open_rules(struct runtime *runtime)
+{
+    const char *fault, *paths = getenv("CROWNY_PATHS");
+    cy_err err = path_rules_new(runtime->options->path_rules, runtime->options->path_rule_count,
+                                paths && strcmp(paths, "walk") == 0, &runtime->rules, &fault);
+    if (cy_failed(err)) {
+        char why[128];
+        fprintf(stderr, "%s: --allow, --deny: %s: %s\n", runtime->options->program_name, fault,
+                cy_err_describe(err, runtime->options->korean, why, sizeof why));
+    }
+    runtime->plan.rules = runtime->rules;
+    return err;
 }
 
 static int runtime_run_in(struct runtime *runtime)
 {
     struct loaded_program *loaded;
+    if (cy_failed(runtime_open_rules(runtime))) return EXIT_CODE_USAGE;
     cy_err err = runtime_open(runtime);
     if (cy_failed(err)) {
         fprintf(stderr, "%s: %s\n", runtime->options->program_name,

@@ -14,6 +14,8 @@
 #include "vm/base/error.h"
 #include "vm/base/exit_code.h"
 
+struct path_rule; /* vm/sys/path_rules.h */
+
 /* Runs the test functions that main exports instead of main itself (runtime_test.c). Counts are added to. */
 struct runtime_tests {
     const char *name_prefix; /* of exported functions that are tests */
@@ -28,8 +30,10 @@ struct runtime_options {
     cy_bytes program;  /* the .toau, borrowed for the whole run */
     const char *const *args;
     int arg_count;
-    uint32_t capabilities; /* granted bits of enum capability */
-    const char *io;        /* loop back end, NULL: the best */
+    uint32_t capabilities;              /* granted bits of enum capability */
+    const struct path_rule *path_rules; /* of --allow and --deny, borrowed for the run */
+    uint32_t path_rule_count;
+    const char *io; /* loop back end, NULL: the best */
     bool korean;
     struct runtime_tests *tests; /* NULL: main runs */
 };

@@ -191,6 +191,7 @@ void serve_begin(struct runtime *runtime)
     struct serving *serving = &runtime->serving;
     if (!serve_listen(runtime)) return;
     serving->ready = true;
+    runtime_output_detach(runtime);
     cy_bytes banner = serving->banner ? cy_bytes_from_text(serving->banner) : CY_BYTES_NONE;
     if (runtime->link) {
         worker_ready(runtime->link, banner);
@@ -256,9 +257,9 @@ static cy_err serve_watch(struct runtime *runtime)
 /* -- http.serve ------------------------------------------------------------------------------------------ */
 static enum native_outcome serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
 {
-    if (list_count(list) == 0 || list_count(list) > RUNTIME_LISTEN_MAX) {
-        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses",
-                           RUNTIME_LISTEN_MAX);
+    if (list_count(list) == 0 || list_count(list) > LIMIT_SERVE_LISTEN) {
+        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses (SERVE_LISTEN)",
+                           LIMIT_SERVE_LISTEN);
     }
     for (size_t i = 0; i < list_count(list); i++) {
         cy_value item = list_get(list, i);

@@ -117,9 +117,9 @@ enum native_outcome task_deadline(struct native_call *call)
     struct vm *vm = call->vm;
     struct fiber *fiber = call->fiber;
     int64_t ms = call->args[0].as.i;
-    if (ms < 0 || ms > LIMIT_TASK_MILLISECONDS)
+    if (ms < 0 || ms > LIMIT_TIMEOUT_MS)
         return native_fail(call, CY_ERR(VALUE), vm_message_text(MESSAGE_TASK_TIME, vm_is_korean(vm)),
-                           "task.deadline", (long long)LIMIT_TASK_MILLISECONDS, (long long)ms);
+                           "task.deadline", (long long)LIMIT_TIMEOUT_MS, (long long)ms);
     if (native_has_arg(call, 1)) {
         struct task *task = task_of_handle(vm, call->args[1]);
         if (!task || !task->fiber) return deadline_no_task(call, task != NULL);

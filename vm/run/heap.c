@@ -22,10 +22,10 @@
 /* Contents let go by the write that killed their container; about 50 us. A larger structure is freed over
  * later turns. */
 enum { HEAP_DRAIN_STEPS = 4096 };
-/* An allocation that may take a task past its soft limit within one turn (memory.c). */
-enum { HEAP_LARGE_BYTES = 1 << 20 };
 /* One content is a value of 16 bytes at least, so this frees two bytes for each that is taken. */
 enum { HEAP_DEBT_STEPS = 16, HEAP_DEBT_BYTES_PER_STEP = 8 };
+/* An allocation that may take a task past its soft limit within one turn (memory.c). */
+enum { HEAP_LARGE_BYTES = 1 << 20 };
 
 static bool heap_fits(struct vm *vm, size_t bytes)
 {

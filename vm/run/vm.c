@@ -13,7 +13,9 @@
 #include "vm/run/handle.h"
 #include "vm/run/list.h"
 
+#include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 uint64_t vm_cpu_ns(struct vm *vm)
 {
@@ -32,6 +34,19 @@ uint64_t vm_clock_ns(struct vm *vm)
 }
 
 void *vm_host(struct vm *vm) { return vm->options.host; }
+
+cy_err vm_put(struct vm *vm, int descriptor, cy_bytes text)
+{
+    if (vm->options.put) return vm->options.put(vm->options.host, descriptor, text);
+    while (text.count > 0) {
+        ssize_t written = write(descriptor, text.data, text.count);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return cy_err_from_errno(errno);
+        text = cy_bytes_skip(text, (size_t)written);
+    }
+    return CY_OK;
+}
+
 struct log *vm_log(struct vm *vm) { return vm->options.log; }
 bool vm_korean(struct vm *vm) { return vm->options.korean; }
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max)
@@ -244,4 +259,10 @@ void vm_complete(struct vm *vm, wait_ticket ticket, cy_value owned_result)
 void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error)
 {
     vm_complete_with(vm, ticket, RESUME_ERROR, owned_error);
+}
+
+void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_bytes message)
+{
+    if (message.count == 0) message = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
+    vm_complete_error(vm, ticket, error_make(vm, reason, message, value_nil()));
 }

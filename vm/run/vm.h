@@ -31,6 +31,9 @@ struct vm_options {
     bool korean;           /* language of messages */
     struct log *log;       /* borrowed */
     void *host;            /* for natives: vm_host(vm) */
+    /* Takes what print (descriptor 1) and print_error (2) write, whole lines. NULL: they write and wait for the
+     * reader. */
+    cy_err (*put)(void *host, int descriptor, cy_bytes text);
     /* Some fiber became ready while vm_run was not running: run it soon. Called at most once until vm_run ran. */
     void (*on_ready)(void *host);
     uint64_t (*clock_ns)(void *host); /* monotonic, for deadlines; NULL: the system's */
@@ -49,6 +52,8 @@ void vm_free(struct vm **vm);
 void *vm_host(struct vm *vm);
 struct log *vm_log(struct vm *vm);
 bool vm_korean(struct vm *vm);
+/* options.put, or write(2) until all is written. */
+CY_NODISCARD cy_err vm_put(struct vm *vm, int descriptor, cy_bytes text);
 /* Bytes that the VM may still allocate, at most `bytes_max`: bounds scratch memory outside its heap. */
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max);
 
@@ -100,6 +105,8 @@ uint32_t vm_fiber_count(const struct vm *vm);
 /* A stale ticket is ignored (the value is let go). */
 void vm_complete(struct vm *vm, wait_ticket ticket, cy_value owned_result);
 void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error);
+/* The same with an error made here, which also without memory is one. */
+void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_bytes message);
 
 /* -- reports --------------------------------------------------------------------------------------------- */
 struct vm_counters {
