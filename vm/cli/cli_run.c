@@ -16,8 +16,17 @@ int cli_run(struct cli_options *options, int argc, char **argv)
 {
     const char *io = getenv("CROWNY_IO");
     if (io && !loop_backend_exists(io)) return cli_usage(options, "CROWNY_IO is epoll or poll, not", io);
-    int word_count = cli_words(options, NULL, 0, true, argc, argv);
+    const char *cpu = NULL;
+    uint64_t cpu_ms = 0;
+    struct cli_flag flags[] = {{.name = "--cpu-ms", .value_out = &cpu}};
+    int word_count = cli_words(options, flags, CY_COUNT_OF(flags), true, argc, argv);
     if (word_count < 0) return EXIT_CODE_USAGE;
+    if (cpu && !cy_bytes_parse_u64(cy_bytes_from_text(cpu), UINT32_MAX, &cpu_ms))
+        return cli_usage(options,
+                         options->korean ? "--cpu-ms는 밀리초이고 0은 한도 없음입니다"
+                                         : "--cpu-ms is a number of milliseconds, 0 for no limit, not",
+                         cpu);
+    if (cpu && cpu_ms == 0) cpu_ms = UINT64_MAX;
     if (word_count == 0)
         return cli_usage(options, options->korean ? "파일 이름이 없습니다" : "a file name is missing", NULL);
     const char *path = argv[0];
@@ -39,6 +48,7 @@ int cli_run(struct cli_options *options, int argc, char **argv)
             .args = (const char *const *)argv + 1,
             .arg_count = word_count - 1,
             .capabilities = options->capabilities,
+            .cpu_burst_ms = cpu_ms,
             .path_rules = options->rules,
             .path_rule_count = options->rule_count,
             .io = io,

@@ -125,8 +125,9 @@ enum native_outcome native_task_sleep(struct native_call *call)
     struct runtime *runtime = runtime_of(call->vm);
     int64_t ms = call->args[0].as.i;
     if (ms < 0 || ms > LIMIT_TIMEOUT_MS) {
-        return native_fail(call, CY_ERR(VALUE), "task.sleep: milliseconds must be 0..%d, not %lld",
-                           LIMIT_TIMEOUT_MS, (long long)ms);
+        return native_fail(call, CY_ERR(VALUE),
+                           "task.sleep: milliseconds must be 0..%d (TIMEOUT_MS), not %lld", LIMIT_TIMEOUT_MS,
+                           (long long)ms);
     }
     cy_err err = runtime_need_loop(runtime);
     struct native_system_sleep *sleep = cy_failed(err) ? NULL : mem_alloc_zeroed(sizeof *sleep);

@@ -275,6 +275,7 @@ static cy_err runtime_open(struct runtime *runtime)
         .natives = native_table_full,
         .capabilities = runtime->options->capabilities,
         .korean = runtime->options->korean,
+        .cpu_burst_ms = runtime->options->cpu_burst_ms,
         .log = &runtime->log,
         .host = runtime,
         .put = runtime_put,

@@ -33,6 +33,8 @@ struct runtime_options {
     uint32_t capabilities;              /* granted bits of enum capability */
     const struct path_rule *path_rules; /* of --allow and --deny, borrowed for the run */
     uint32_t path_rule_count;
+    uint64_t
+        cpu_burst_ms; /* allowance of a task but main between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
     const char *io; /* loop back end, NULL: the best */
     bool korean;
     struct runtime_tests *tests; /* NULL: main runs */

@@ -3,12 +3,12 @@
  * vm/run/memory.c: what a group of tasks may hold: the soft limit that ends a memory bomb, and nobody else.
  *
  * In:   the VM's count of bytes before and after a turn. Out: STOP_MEMORY for a group past its limit.
- * Method: no allocation is charged by itself. What the VM's heap grew or shrank by during a turn is the group's; so is
- *       what is freed later of the garbage that it left. One allocation of HEAP_LARGE_BYTES or more is looked at before
- *       it is made, so that a doubling string does not get to the VM's limit within one step.
+ * Method: no allocation is charged by itself. What the VM's heap grew or shrank by during a turn is the group's; so
+ *       is what is freed later of the garbage that it left. One allocation of HEAP_LARGE_BYTES or more is looked at
+ *       before it is made, so that a doubling string does not get to the VM's limit within one step.
  * Known: a container that is handed to another task moves no charge: who made it pays, who lets go of it last gains.
  *       The count is therefore a bound, not a balance, and a group is stopped only when the whole VM holds more than
- *       the limit of the group as well.
+ *       the group's limit as well.
  */
 #include "vm/base/limits.h"
 #include "vm/run/fiber.h"

@@ -206,6 +206,7 @@ void vm_mark_main(struct vm *vm, struct fiber *fiber)
     CHECK(fiber->vm == vm && fiber->state != FIBER_POOLED);
     fiber->is_main = true;
     fiber->memory_bytes_max = UINT64_MAX;
+    fiber->burst_ns_max = UINT64_MAX;
 }
 
 bool vm_run(struct vm *vm)

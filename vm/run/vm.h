@@ -43,7 +43,8 @@ struct vm_options {
     /* CPU used by this thread, for the allowance of tasks; NULL: the system's clock of the thread. Wall time would
      * punish a task for what other processes do. Asked only from a task's second turn on. */
     uint64_t (*cpu_ns)(void *host);
-    uint64_t cpu_burst_ms; /* allowance between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
+    uint64_t
+        cpu_burst_ms; /* allowance of a task but main between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
 };
 
 CY_NODISCARD cy_err vm_new(const struct vm_options *options, struct vm **vm_out);
@@ -88,7 +89,8 @@ CY_NODISCARD cy_err vm_start(struct vm *vm, struct instance *instance, cy_value 
 void vm_cancel(struct vm *vm, struct fiber *fiber);
 /* The same for every fiber of an instance: a generation that is too old. */
 void vm_cancel_instance(struct vm *vm, struct instance *instance);
-/* Makes a fiber the program's main task: natives with the flag MAIN work in it and in no other. */
+/* Makes a fiber the program's main task: natives with the flag MAIN work in it and in no other, and it has no allowance
+ * of CPU or memory of its own: who else would need them. What it spawns has. */
 void vm_mark_main(struct vm *vm, struct fiber *fiber);
 
 /* Gives every group that is ready (a task of the host or of main, with what it spawned) one turn of about a budget. A

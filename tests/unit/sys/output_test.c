@@ -104,7 +104,8 @@ START_TEST(test_a_reader_that_stops_costs_lines)
     }
     ck_assert_uint_eq(output_dropped(output), 1000);
     ck_assert_uint_gt(written_bytes, LIMIT_OUTPUT_RING_BYTES - 128); /* filled before anything was dropped */
-    /* The reader takes a little: there is room in the ring again, but what comes now must wait for the loss to be told. */
+    /* The reader takes a little: there is room in the ring again, but what comes now must wait for the loss to be
+     * told. */
     uint8_t first[32768];
     wait_until_full(ends);
     ck_assert_int_eq(read(ends[0], first, sizeof first), sizeof first);
