@@ -126,12 +126,13 @@ bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step)
     return true;
 }
 
-static bool slow_iter_map(const struct map_object *map, uint64_t *index, bool pair, cy_value *key_out,
+static bool slow_iter_map(const struct map_object *map, uint64_t *position, bool pair, cy_value *key_out,
                           cy_value *value_out)
 {
-    while (*index < map->entry_count && map->entries[*index].key.tag == TAG_ABSENT) ++*index;
-    if (*index >= map->entry_count) return false;
-    const struct map_object_entry *entry = &map->entries[(*index)++];
+    uint32_t index = (uint32_t)*position;
+    if (!map_object_seek(map, &index)) return false;
+    const struct map_object_entry *entry = &map->entries[index];
+    *position = (uint64_t)index + 1;
     if (pair) {
         *key_out = value_ref(entry->key);
         *value_out = value_ref(entry->value);

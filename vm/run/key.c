@@ -106,9 +106,7 @@ static bool key_next(struct key_level *level, cy_value *content_out)
     }
     default: {
         const struct map_object *map = map_object_of(level->container);
-        while (level->index < map->entry_count && map->entries[level->index].key.tag == TAG_ABSENT)
-            level->index++;
-        if (level->index >= map->entry_count) return false;
+        if (!map_object_seek(map, &level->index)) return false;
         level->key_hash = map->entries[level->index].hash;
         *content_out = map->entries[level->index++].value;
         return true;

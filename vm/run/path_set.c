@@ -28,21 +28,30 @@ static bool path_index_failed(struct vm *vm, cy_value container, int64_t index, 
                        (long long)count);
 }
 
-enum { PATH_HINT_BYTES = 64 }; /* a name; comparing two takes the product of their lengths */
+/* A hint is worth looking at some names, not at a million: the error may be caught, and nobody sees it. */
+enum { PATH_HINT_NAMES = 32 };
+
+/* Letters of a hint are compared in a loop that takes a quarter of a step for each. */
+static void path_charge_hint(struct vm *vm, const struct nearest *nearest)
+{
+    vm_charge(vm, nearest->work / 4);
+}
 
 static bool path_no_key(struct vm *vm, const struct map_object *map, cy_value key)
 {
     struct nearest nearest;
-    bool text = key.tag == TAG_STR && string_bytes(key).count <= PATH_HINT_BYTES;
+    bool text = key.tag == TAG_STR;
     nearest_init(&nearest, text ? string_bytes(key) : CY_BYTES_NONE);
-    /* A hint is worth looking at some names, not at a million. */
-    for (uint32_t i = 0; text && i < map->entry_count && i < 1000; i++)
-        if (map->entries[i].key.tag == TAG_STR && string_bytes(map->entries[i].key).count <= PATH_HINT_BYTES)
-            nearest_offer(&nearest, string_bytes(map->entries[i].key));
+    uint32_t index = 0;
+    for (uint32_t seen = 0; text && seen < PATH_HINT_NAMES && map_object_seek(map, &index); seen++, index++)
+        if (map->entries[index].key.tag == TAG_STR)
+            nearest_offer(&nearest, string_bytes(map->entries[index].key));
+    path_charge_hint(vm, &nearest);
     struct builder shown;
     builder_init(&shown);
     shown.count_max = 4096; /* a message, not a document: the key itself is in error.data */
     value_format(vm, key, true, &shown);
+    vm_charge_bytes(vm, shown.count);
     const char *name = builder_text_view(&shown);
     if (!name) name = value_kind_text(vm, key);
     if (nearest.best.count)
@@ -63,6 +72,7 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
         for (uint32_t i = 0; i < shape->field_count; i++)
             nearest_offer(&nearest, string_bytes(shape->fields[i]));
     }
+    path_charge_hint(vm, &nearest);
     const char *kind = value_kind_text(vm, container);
     if (nearest.best.count)
         return error_raise(vm, CY_ERR(FIELD), MESSAGE_NO_FIELD_NEAR, kind, CY_BYTES_ARG(name),
