@@ -58,6 +58,8 @@ uint32_t resolve_open_scope(struct resolver *resolver); /* returns what close ne
 void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot);
 /* What a word means here, NULL when nothing. Finds captures only in resolve_use_local. */
 struct symbol *resolve_find(struct resolver *resolver, cy_bytes word);
+/* The same where a module cannot stand: `list` means the kind also when "list" is imported. */
+struct symbol *resolve_find_in_pattern(struct resolver *resolver, cy_bytes word);
 void resolve_report_unknown(struct resolver *resolver, const struct word *word);
 /* An exported thing of a module, or a native of it. NULL, reported, when there is none. */
 struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, const struct word *member);
