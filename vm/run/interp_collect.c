@@ -35,7 +35,7 @@ bool slow_list(struct vm *vm, cy_value *r, const struct run_step *step)
 
 static bool slow_bad_key(struct vm *vm, cy_err err, cy_value key)
 {
-    if (cy_is(err, CY_ERR_KEY)) return error_raise(vm, err, MESSAGE_BAD_KEY, value_kind_text(vm, key));
+    if (cy_is(err, CY_ERR_KEY)) return error_raise_bad_key(vm, err, key);
     return slow_too_large(vm, err, "LIST_ITEMS");
 }
 

@@ -56,6 +56,8 @@ static inline bool map_object_seek(const struct map_object *map, uint32_t *index
 /* KEY when the value can be no key (nil, NaN, a handle, function, ref or opaque value, or a container of
  * one). */
 CY_NODISCARD cy_err map_object_hash_key(struct vm *vm, cy_value key, uint64_t *hash_out);
+/* Names the kind that cannot be a key: of `key`, or of what lies inside it. */
+bool error_raise_bad_key(struct vm *vm, cy_err reason, cy_value key);
 /* Entry index or MAP_OBJECT_NONE. Fails as value_compare does. */
 CY_NODISCARD cy_err map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash,
                                     uint32_t *index_out);

@@ -82,7 +82,7 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
 
 static bool path_failed(struct vm *vm, cy_err err, cy_value key)
 {
-    if (cy_is(err, CY_ERR_KEY)) return error_raise(vm, err, MESSAGE_BAD_KEY, value_kind_text(vm, key));
+    if (cy_is(err, CY_ERR_KEY)) return error_raise_bad_key(vm, err, key);
     return cy_is(err, CY_ERR_TOO_LARGE) ? error_raise_limit(vm, err, "LIST_ITEMS")
                                         : error_raise_walk(vm, err);
 }
