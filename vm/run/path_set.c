@@ -12,6 +12,7 @@
  */
 #include "vm/base/limits.h"
 #include "vm/base/text.h"
+#include "vm/code/opcode.h"
 #include "vm/run/handle.h"
 #include "vm/run/interp_slow.h"
 #include "vm/run/list.h"
@@ -317,7 +318,8 @@ bool slow_append(struct vm *vm, cy_value *list, cy_value owned_item)
 {
     if (list->tag != TAG_LIST) {
         value_unref(vm, owned_item);
-        return error_raise(vm, CY_ERR(TYPE), MESSAGE_APPEND_KIND, value_kind_text(vm, *list));
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_OPERANDS, "+", value_kind_text(vm, *list),
+                           kind_name(KIND_LIST, false));
     }
     cy_err err = list_append(vm, list, owned_item);
     return cy_failed(err) ? path_failed(vm, err, value_nil()) : true;
