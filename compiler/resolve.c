@@ -494,11 +494,16 @@ static struct symbol *resolve_home(const struct unit *unit, const struct node *n
     return entry ? entry->value.pointer : NULL;
 }
 
-/* A record's row in the file has room for one kind per field. */
+/* A field's row in the file has room for a set of kinds, and for one type of record. */
 static void resolve_field_kind(struct resolver *resolver, const struct field_decl *field)
 {
     resolve_annotation(resolver, field->annotation);
-    if (field->annotation && field->annotation->choices)
+    const struct annotation *choice = field->annotation ? field->annotation->choices : NULL;
+    const struct record_decl *only = choice ? annotation_only_record(field->annotation) : NULL;
+    bool many = false;
+    for (; only && choice; choice = choice->next) many |= choice->record && choice->record != only;
+    bool all = only && annotation_kinds(field->annotation) == RECORD_FIELD_KIND(KIND_COUNT) - 1;
+    if (many || all)
         (void)resolve_report(resolver, field->annotation->name.span, DIAG_FIELD_CHOICE, field->name.text,
                              CY_BYTES_NONE);
 }
