@@ -7,6 +7,7 @@
  *        those after it), then functions and tests.
  * Not here: expressions (resolve_expr.c), statements (resolve_stmt.c).
  */
+#include "compiler/foreign.h"
 #include "compiler/lexer.h"
 #include "compiler/resolve_internal.h"
 #include "vm/base/check.h"
@@ -199,6 +200,10 @@ static bool resolve_report_particle(struct resolver *resolver, const struct word
 void resolve_report_unknown(struct resolver *resolver, const struct word *word)
 {
     if (resolve_report_particle(resolver, word)) return;
+    if (foreign_is_old_word(word->text)) {
+        (void)resolve_report(resolver, word->span, DIAG_OLD_DIALECT, word->text, CY_BYTES_NONE);
+        return;
+    }
     if (native_module_exists(word->text) || module_graph_find_std(resolver->compilation, word->text)) {
         (void)resolve_report(resolver, word->span, DIAG_NOT_IMPORTED, word->text, CY_BYTES_NONE);
         return;

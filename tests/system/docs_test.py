@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/docs_test.py: proves that what the papers tell people to type works: every program of README,
-# docs/RPN.md and docs/LANGUAGE.md compiles and runs (and prints what its `// expect:` lines say), the commands of the
+# docs/RPN.md, docs/LANGUAGE.md and docs/DIALECT.md compiles and runs (and prints what its `// expect:` lines say), the commands of the
 # README lead to a proxied request, and the YAML of docs/GATEWAY.md is accepted.
 #
 # A block of a language named `hanseon` is a whole program when it exports main; others are parts and are compiled as
@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (BANNER, BUILD, CROWNYC, EXIT_OK, EXIT_PROGRAM, ROOT, Program, check, check_equal,  # noqa: E402
                      compile_gateway, environment, free_port, request, run, run_all, wait_until)
 
-PAPERS = ["README.md", "README.ko.md", "docs/LANGUAGE.md"]
+PAPERS = ["README.md", "README.ko.md", "docs/LANGUAGE.md", "docs/DIALECT.md"]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.S | re.M)
 EXPECT = re.compile(r"//\s*expect:(?: (.*))?$", re.M)
 DECLARES = re.compile(r"^(?:export|내보내기|import|가져오기|fn|함수|record|자료형)\b", re.M)

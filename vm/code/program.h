@@ -41,9 +41,10 @@ struct native_import {
 /* What the field holds is an invariant: RECORD and every write inside a record prove it, so code that reads the
  * field may rely on it. */
 struct record_field {
-    uint32_t name; /* string */
+    uint32_t name;  /* string */
     uint32_t kinds; /* 1 << enum value_kind for each it may hold, or RECORD_FIELD_ANY */
-    uint32_t record; /* the only type of record, when kind RECORD is among them; PROGRAM_NO_INDEX: any, or none */
+    uint32_t
+        record; /* the only type of record, when kind RECORD is among them; PROGRAM_NO_INDEX: any, or none */
 };
 struct record_type {
     uint32_t name;        /* string */

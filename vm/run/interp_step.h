@@ -586,7 +586,7 @@ static inline bool interp_fits(const struct run_cache *cache, cy_value value)
     STEP(FIELD_##name_) :                                                                \
     {                                                                                    \
         cy_value value = slow_value(r, k, step);                                         \
-        cy_value *place = interp_field_place(vm, cell, CACHE, &k[step->b], true);                  \
+        cy_value *place = interp_field_place(vm, cell, CACHE, &k[step->b], true);        \
         if (CY_LIKELY(place && interp_is_mine(cell)) && CY_LIKELY(quick_)) GO(step + 2); \
         SLOW_CACHED(slow_(vm, cell, instance, (struct run_step *)step, value));          \
     }

@@ -47,8 +47,8 @@ CY_NODISCARD cy_err record_shape_new(struct vm *vm, const void *owner, cy_bytes 
                                      const cy_bytes *field_names, uint32_t field_count,
                                      struct record_shape **shape_out);
 /* Before the first record of it. `type` (NULL: any) goes with KIND_RECORD among the kinds. */
-CY_NODISCARD cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field, uint32_t kinds,
-                                      const struct record_shape *type);
+CY_NODISCARD cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field,
+                                      uint32_t kinds, const struct record_shape *type);
 /* False, with the error raised, when the value is not of the field's kind. */
 bool record_check_field(struct vm *vm, const struct record_shape *shape, uint32_t field, cy_value value);
 void record_shape_unref(struct vm *vm, struct record_shape *shape);

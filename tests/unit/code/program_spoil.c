@@ -385,11 +385,14 @@ static struct record_field *spoil_any_field(struct program *program, struct spoi
 /* No kind, every kind, one that is not there, and one beside those that are. */
 static bool spoil_field_kind(struct program *program, struct spoil_random *random)
 {
-    const uint32_t bad[] = {0, RECORD_FIELD_KIND(KIND_COUNT) - 1, RECORD_FIELD_KIND(KIND_COUNT),
-                            RECORD_FIELD_KIND(31) | 1, RECORD_FIELD_ANY - 1, RECORD_FIELD_ANY >> 1};
+    const uint32_t bad[] = {0,
+                            RECORD_FIELD_KIND(KIND_COUNT) - 1,
+                            RECORD_FIELD_KIND(KIND_COUNT),
+                            RECORD_FIELD_KIND(31) | 1,
+                            RECORD_FIELD_ANY - 1,
+                            RECORD_FIELD_ANY >> 1};
     struct record_field *field = spoil_any_field(program, random);
-    if (field)
-        field->kinds = bad[spoil_random_below(random, CY_COUNT_OF(bad))];
+    if (field) field->kinds = bad[spoil_random_below(random, CY_COUNT_OF(bad))];
     return field;
 }
 
