@@ -3,8 +3,8 @@
  * compiler/fix.c: the run of crownyc fix: reading tokens, collecting edits, applying them, saying what was done.
  *
  * In:   a source. Out: the new text, and messages.
- * Order: trit marks, which are no tokens; then what tokens tell; then statements of the top level; then names. Each step
- *        reads the text that the one before has made.
+ * Order: trit marks, which are no tokens; then what tokens tell; then statements of the top level; then names. Each
+ *        step reads the text that the one before has made.
  * Invariant: edits do not overlap; those at one place keep the order in which they were made.
  * Not here: what is rewritten (fix_tokens.c, fix_main.c, fix_names.c).
  */

@@ -3,7 +3,7 @@
  * compiler/fix.h: rewrites what is mechanical in a source of the earlier dialect (crownyc fix, docs/DIALECT.md).
  *
  * In:   a source, and what it imports (read only).
- * Out:  the source with the rows REWRITE of fix.def applied; each row REMAINS, and what the compiler then says, as text.
+ * Out:  the source with the rows REWRITE of fix.def applied; rows REMAINS, and what the compiler then says, as text.
  * Method: tokens, never a tree: fix.c writes what tokens alone tell; fix_names.c then asks the resolver which names are
  *         unknown, and writes those that exactly one imported module has.
  * Invariant: nothing is guessed. What is not certain stays as it is and is listed. Fixing the result again changes
@@ -31,8 +31,8 @@ struct fix_counts {
     uint32_t remaining; /* listed, or reported by the compiler; both are in the messages */
 };
 
-/* Appends the new text to `out`, and to `messages` a line per row that was applied, and what remains. BAD_FORMAT: it cannot
- * be read as tokens (the reasons are in `messages`); `out` is as it was. */
+/* Appends the new text to `out`, and to `messages` a line per row that was applied, and what remains. BAD_FORMAT: it
+ * cannot be read as tokens (the reasons are in `messages`); `out` is as it was. */
 CY_NODISCARD cy_err fix_source(const char *path, cy_bytes text, const struct fix_options *options,
                                struct builder *out, struct builder *messages, struct fix_counts *counts_out);
 

@@ -17,7 +17,7 @@ struct foreign_row {
 
 /* NULL when the word is none of them. */
 const struct foreign_row *foreign_find(cy_bytes word);
-/* A word that began a statement of the earlier dialect or called a builtin of it by number; docs/DIALECT.md has them. */
+/* A word that began a statement of the earlier dialect or called a builtin of it by number (docs/DIALECT.md). */
 bool foreign_is_old_word(cy_bytes word);
 
 #endif

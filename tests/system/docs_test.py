@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/docs_test.py: proves that what the papers tell people to type works: every program of README,
-# docs/RPN.md, docs/LANGUAGE.md and docs/DIALECT.md compiles and runs (and prints what its `// expect:` lines say), the commands of the
-# README lead to a proxied request, and the YAML of docs/GATEWAY.md is accepted.
+# docs/RPN.md, docs/LANGUAGE.md and docs/DIALECT.md compiles and runs (and prints what its `// expect:` lines say), the
+# commands of the README lead to a proxied request, and the YAML of docs/GATEWAY.md is accepted.
 #
 # A block of a language named `hanseon` is a whole program when it exports main; others are parts and are compiled as
 # the body of one unless they declare something, in which case main is added. Blocks marked `hanseon error` must be

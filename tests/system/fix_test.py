@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/fix_test.py: proves that crownyc fix rewrites what docs/DIALECT.md says, leaves alone and lists what it says
-# it lists, gives a program that runs, changes nothing a second time, and nothing at all in sources of this language.
+# tests/system/fix_test.py: proves that crownyc fix rewrites what docs/DIALECT.md says, leaves alone and lists what it
+# says it lists, gives a program that runs, changes nothing a second time, and nothing at all in sources of this
+# language.
 
 import pathlib
 import re
@@ -134,8 +135,8 @@ def test_builtins_by_a_table(folder):
 
 def test_statements_at_the_top_level(folder):
     source = folder / "top.han"
-    source.write_text("씨 두배(n) { 반환 n * 2 }\n놓다 a = 두배(2)\n출력(a) // first\n변수 b = a; b += 1\n출력(b) // last\n",
-                      encoding="utf-8")
+    source.write_text("씨 두배(n) { 반환 n * 2 }\n놓다 a = 두배(2)\n출력(a) // first\n변수 b = a; b += 1\n"
+                      "출력(b) // last\n", encoding="utf-8")
     check_equal(crownyc("fix", source)[0], EXIT_OK, "exit code")
     check_equal(source.read_text(encoding="utf-8"),
                 "함수 두배(n) { 반환 n * 2 }\n변수 a = 두배(2)\n내보내기 함수 main(args) {\n출력(a) // first\n"

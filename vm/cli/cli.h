@@ -75,8 +75,8 @@ int cli_help(const struct cli_options *options);
 /* -- files ----------------------------------------------------------------------------------------------- */
 bool cli_ends_with(const char *text, const char *end);
 bool cli_is_source(const char *path);
-/* Calls on_file for the file `path`, or for each source in the folder of that name and below it; what begins with a dot is
- * left alone. Returns how many folders could not be read; messages are out. */
+/* Calls on_file for the file `path`, or for each source in the folder of that name and below it; what begins with a dot
+ * is left alone. Returns how many folders could not be read; messages are out. */
 uint32_t cli_each_source(const struct cli_options *options, const char *path,
                          void (*on_file)(void *context, const char *path), void *context);
 /* Behind a link, the file it names is replaced and not the link. */

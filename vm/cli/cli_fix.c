@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How far a changed part is looked through for a line that both texts have. A longer one is shown as all old, all new. */
+/* How far a changed part is looked through for a line that both texts have. A longer one is all old, all new. */
 #define CLI_FIX_WINDOW 200
 
 struct cli_fix {
