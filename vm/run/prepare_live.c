@@ -6,6 +6,7 @@
  * Method: follows the code from there, both ways at jumps, for a bounded number of instructions.
  */
 #include "vm/run/prepare_internal.h"
+#include "vm/run/vm_internal.h"
 
 /* How far prepare_is_dead looks: instructions in all, and jumps whose targets it remembers. Constants, so that
  * preparing stays linear. */
@@ -62,6 +63,7 @@ bool prepare_is_dead(const struct prepare *p, uint32_t local)
         bool ended = false;
         for (uint32_t offset = paths.offsets[paths.followed]; !ended;) {
             struct instruction next;
+            p->vm->prepare_looks++;
             if (looks++ == PREPARE_LIVE_LOOKS || !opcode_decode(code, offset, &next)) return false;
             enum prepare_live_use use = prepare_live_use_of(&next, local);
             if (use == PREPARE_LIVE_READS) return false;
