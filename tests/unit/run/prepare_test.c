@@ -235,8 +235,8 @@ START_TEST(test_many_pending_values)
 }
 END_TEST
 
-/* A local that was moved is nil to whoever reads it later, behind a loop or a jump, although a step could have taken the
- * number from where it was; one that is set first may keep what it had. */
+/* A local that was moved is nil to whoever reads it later, behind a loop or a jump, although a step could have taken
+ * the number from where it was; one that is set first may keep what it had. */
 START_TEST(test_a_moved_number_is_nil_where_it_is_read)
 {
     static const uint8_t uses[] = {OP_ADD, OP_LT, OP_INDEX_GET};
