@@ -16,7 +16,12 @@ int cli_run(struct cli_options *options, int argc, char **argv)
 {
     const char *io = getenv("CROWNY_IO");
     if (io && !loop_backend_exists(io)) return cli_usage(options, "CROWNY_IO is epoll or poll, not", io);
-    int word_count = cli_words(options, NULL, 0, true, argc, argv);
+    const char *profile_path = NULL;
+    bool profile_steps = false, stats = false;
+    struct cli_flag flags[] = {{.name = "--profile", .value_out = &profile_path},
+                               {.name = "--profile-steps", .set_out = &profile_steps},
+                               {.name = "--stats", .set_out = &stats}};
+    int word_count = cli_words(options, flags, CY_COUNT_OF(flags), true, argc, argv);
     if (word_count < 0) return EXIT_CODE_USAGE;
     if (word_count == 0)
         return cli_usage(options, options->korean ? "파일 이름이 없습니다" : "a file name is missing", NULL);
@@ -41,6 +46,9 @@ int cli_run(struct cli_options *options, int argc, char **argv)
             .capabilities = options->capabilities,
             .io = io,
             .korean = options->korean,
+            .profile_path = profile_path,
+            .profile_steps = profile_steps,
+            .stats = stats,
         };
         code = runtime_run(&runtime);
     }

@@ -165,6 +165,7 @@ static void runtime_become(struct runtime *runtime)
     runtime->link = result.link;
     runtime->worker_index = result.worker_index;
     runtime_set_label(runtime);
+    runtime_report_worker(runtime);
     vm_complete(runtime->vm, workers->ticket, value_int(result.worker_index));
 }
 
@@ -245,6 +246,8 @@ static cy_err runtime_open(struct runtime *runtime)
         .clock_ns = runtime_clock_ns,
         .cpu_ns = runtime_cpu_ns,
     };
+    CY_TRY(runtime_report_open(runtime));
+    options.profile = runtime->profile;
     CY_TRY(random_hash_seed(&options.seed));
     map_init(&runtime->literal_upstreams, options.seed);
     return vm_new(&options, &runtime->vm);
@@ -316,7 +319,9 @@ int runtime_run(const struct runtime_options *options)
     runtime->plan.program = options->program;
     log_init(&runtime->log);
     int exit_code = runtime_run_in(runtime);
+    runtime_report_end(runtime);
     runtime_close(runtime);
+    runtime_report_fini(runtime);
     mem_free(runtime);
     return exit_code;
 }

@@ -97,6 +97,7 @@ struct runtime {
     bool main_ended;
     bool exit_requested;
     int exit_code;
+    struct profile *profile; /* NULL without --profile */
 };
 
 static inline struct runtime *runtime_of(struct vm *vm) { return (struct runtime *)vm_host(vm); }
@@ -133,6 +134,13 @@ void configuring_free(struct configuring **configuring);
 /* -- vm/native/runtime_test.c ------------------------------------------------------------------------------ */
 
 void runtime_test_all(struct runtime *runtime, struct loaded_program *loaded);
+
+/* -- vm/native/runtime_report.c ---------------------------------------------------------------------------- */
+
+CY_NODISCARD cy_err runtime_report_open(struct runtime *runtime); /* before the VM is made */
+void runtime_report_worker(struct runtime *runtime);              /* this process became a worker */
+void runtime_report_end(struct runtime *runtime);                 /* while the VM is still there */
+void runtime_report_fini(struct runtime *runtime);                /* after it */
 
 /* -- vm/native/serve.c ------------------------------------------------------------------------------------- */
 

@@ -81,6 +81,7 @@ bool task_spawn(struct fiber *fiber, cy_value *window, uint32_t arg_count)
     fiber->children = task;
     fiber->child_running_count++;
     child->task = task;
+    vm->counters.tasks_started++;
     for (uint32_t i = 1; i <= arg_count; i++) {
         if (window[i].tag == TAG_HANDLE) handle_move(vm, window[i], fiber, child);
         slow_clear(vm, &window[i]);

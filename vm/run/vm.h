@@ -19,6 +19,8 @@
 #include "vm/run/native_call.h"
 #include "vm/run/value.h"
 
+struct profile;
+
 struct vm_options {
     const native_body
         *natives; /* by native number, NATIVE_NUMBER_END entries; NULL entries are not linked in */
@@ -35,6 +37,8 @@ struct vm_options {
      * punish a task for what other processes do. Asked only from a task's second turn on. */
     uint64_t (*cpu_ns)(void *host);
     uint64_t cpu_burst_ms; /* allowance between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
+    /* Borrowed; NULL: none. It must not outlive the programs that ran. Turns end at its samples. */
+    struct profile *profile;
 };
 
 CY_NODISCARD cy_err vm_new(const struct vm_options *options, struct vm **vm_out);
@@ -95,11 +99,13 @@ void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error);
 
 /* -- reports --------------------------------------------------------------------------------------------- */
 struct vm_counters {
-    uint64_t copies;       /* containers copied: a write met a shared one, or + made a new list of one */
-    uint64_t heap_bytes;   /* now */
-    uint64_t heap_objects; /* now */
-    uint64_t instructions; /* budget steps taken, about */
-    uint64_t fibers_started;
+    uint64_t copies;          /* containers copied: a write met a shared one, or + made a new list of one */
+    uint64_t heap_bytes;      /* now */
+    uint64_t heap_bytes_peak; /* the most there ever was */
+    uint64_t heap_objects;    /* now */
+    uint64_t instructions;    /* budget steps taken, about */
+    uint64_t fibers_started;  /* calls of the host, tasks and initialisers */
+    uint64_t tasks_started;   /* by spawn */
 };
 void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out);
 
