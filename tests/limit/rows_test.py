@@ -55,6 +55,8 @@ TESTED = {
     "ERROR_PLACES": (RUN, "test_error_places"),
     "PROFILE_FRAMES": ("tests/unit/run/profile_test.c", "test_past_its_frames_weight_stays_outside"),
     "PROFILE_DEPTH": ("tests/unit/run/profile_test.c", "test_depth_at_and_past_the_limit"),
+    "REPL_INPUTS": ("tests/system/repl_test.py", "test_inputs_at_and_past_the_limit"),
+    "REPL_HISTORY": ("tests/system/repl_test.py", "test_history_is_bounded"),
     "LOG_LINE_BYTES": ("tests/unit/base/log_test.c", "test_long_line_is_cut_at_a_letter"),
     "HTTP_HEAD_BYTES": (HEAD, AT_AND_PAST),
     "HTTP_TARGET_BYTES": (HEAD, AT_AND_PAST),

@@ -37,6 +37,7 @@ struct runtime_options {
     const char *profile_path;
     bool profile_steps; /* samples weigh budget steps instead of CPU time: the same on every run */
     bool stats;         /* what the heap holds at the end, on stderr */
+    bool any_cpu;       /* no allowance of CPU time: somebody sits there who can press Ctrl-C */
 };
 int runtime_run(const struct runtime_options *options);
 

@@ -109,6 +109,11 @@ CY_NODISCARD cy_err runtime_need_client(struct runtime *runtime);
 /* Leaves the driver with this code as soon as vm_run returns. The first request wins. */
 void runtime_request_exit(struct runtime *runtime, int exit_code);
 
+/* The parts of runtime_run, for the REPL: memory and options; the VM; giving back all of it. */
+CY_NODISCARD cy_err runtime_new(const struct runtime_options *options, struct runtime **runtime_out);
+CY_NODISCARD cy_err runtime_open(struct runtime *runtime);
+void runtime_free(struct runtime **runtime);
+
 /* Runs ready fibers and one loop turn, until `*flag` or an exit request. For the driver and the checker. */
 void runtime_drive(struct runtime *runtime, const bool *flag);
 

@@ -4,10 +4,10 @@
  *
  * In:   turns of fibers, told by fiber.c. Out: folded stacks, which flame-graph tools read, or an SVG flame graph.
  * Method: a sample is taken at a safepoint (a back edge, a call, or behind a native that charged) whenever the
- *       profile's period of budget steps is used up, by whichever fiber uses up the last one: what is left of a period goes over
- *       from turn to turn, so that calls much shorter than a period are seen as often as they run. A sample weighs what
- *       the thread's CPU clock counted in turns since the last one, or the period's steps, which are the same on every
- *       run.
+ *       profile's period of budget steps is used up, by whichever fiber uses up the last one: what is left of a period
+ *       goes over from turn to turn, so that calls much shorter than a period are seen as often as they run. A sample
+ *       weighs what the thread's CPU clock counted in turns since the last one, or the period's steps, which are the
+ *       same on every run.
  * Invariant: the tree has at most frames_max frames and LIMIT_PROFILE_DEPTH levels; what does not fit is counted where
  *       it left the tree. Functions are known by address: programs must outlive the profile.
  */

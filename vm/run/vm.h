@@ -64,6 +64,13 @@ const struct program *instance_program(const struct instance *instance);
 /* The function that main exports under `name`, borrowed. False when there is none. */
 CY_NODISCARD bool instance_export(struct instance *instance, cy_bytes name, cy_value *function_out);
 
+/* For a program that grows (compiler/session.h): from now on the instance runs `program`, which begins like the one
+ * before it. Variables, function values, records and errors go on; the old program may be freed afterwards. Nobody but
+ * the caller may hold the instance. New modules' initialisers have not run: instance_start_initialiser. On failure
+ * nothing has changed: BAD_FORMAT when it does not begin like the old one; else as instance_new. */
+CY_NODISCARD cy_err instance_extend(struct vm *vm, struct instance *instance, const struct program *program,
+                                    cy_value *error_out);
+
 /* -- calls ----------------------------------------------------------------------------------------------- */
 enum call_outcome { CALL_RETURNED, CALL_FAILED, CALL_STOPPED };
 /* `value` is the result, or the error, or nil for a stop (`stop` then says which); borrowed during the callback. */
@@ -76,6 +83,10 @@ typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcom
 CY_NODISCARD cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function,
                              const cy_value *args, uint32_t arg_count, call_done done, void *context,
                              struct fiber **fiber_out);
+/* Starts a module's initialisers as a task, which may wait. `*started_out` is false when it has none. */
+CY_NODISCARD cy_err instance_start_initialiser(struct vm *vm, struct instance *instance, uint32_t module,
+                                               call_done done, void *context, struct fiber **fiber_out,
+                                               bool *started_out);
 /* Asks a fiber to stop; its defers run; `done` gets CALL_STOPPED. Harmless on one that is ending. */
 void vm_cancel(struct vm *vm, struct fiber *fiber);
 /* The same for every fiber of an instance: a generation that is too old. */
