@@ -43,7 +43,7 @@ layer_sources = $(sort $(wildcard $(call layer_folder,$1)/*.c))
 
 SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
 # Natives of group CORE lie in vm/native too: the files there that see base, code and run only. native.c names them all.
-BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|native_http|native_yaml|regex|native_regex)|<(yaml|openssl|pcre2|ffi)
+BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|job|native_http|native_net|native_yaml|regex|native_regex)|<(yaml|openssl|pcre2|ffi)
 SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
     $(shell grep -LE 'include .?($(BEYOND_CORE))' $(call layer_sources,native) /dev/null | grep '\.c$$'))
 # The command line sees every layer and no layer sees it; tests run it as a program.

@@ -58,7 +58,8 @@ int main(int argc, char **argv)
     cli_options_init(&options, argc, argv);
     if (strcmp(options.name, "crownyc-jit") == 0) options.jit_asked = true;
     options.rpn = strcmp(options.name, "hanseonc_rpn") == 0;
-    if (!options.rpn && strcmp(options.name, "hanseonc_high") != 0) return main_dispatch(&options, argc, argv);
+    if (!options.rpn && strcmp(options.name, "hanseonc_high") != 0)
+        return main_dispatch(&options, argc, argv);
     options.filter = true;
     if (argc > 1 && main_asks_help(argv[1])) {
         printf("usage: %s %s > FILE.toau\n", options.name, options.rpn ? "TEXT.rpn|-" : "SOURCE.han");

@@ -154,14 +154,18 @@ static bool fail_judge(struct fail_file *file, const char *walk, uint64_t n, enu
     case TOAU_RUN_NO_VM: return false;
     case TOAU_RUN_REFUSED:
     case TOAU_RUN_FAILED:
-        if (!fail_says_memory(error) && !fail_is_usual_error(file, end, error))
+        /* One that catches may have caught memory's, and fail later for what it then did. */
+        if (!file->catches && !fail_says_memory(error) && !fail_is_usual_error(file, end, error))
             fail_complain(file, walk, n, "an error that is not memory's", error);
         return false;
     case TOAU_RUN_RETURNED: /* it caught the error, if it can: what it did then is its own business */
         if (!file->catches) fail_complain(file, walk, n, "another answer", printed);
         return false;
+    case TOAU_RUN_STOPPED: /* as usual, or because it goes on and on after an error that it caught */
+        if (file->end != TOAU_RUN_STOPPED && !file->catches)
+            fail_complain(file, walk, n, toau_run_end_text(end), error);
+        return false;
     case TOAU_RUN_NO_MAIN:
-    case TOAU_RUN_STOPPED:
     case TOAU_RUN_UNENDED:
     default: fail_complain(file, walk, n, toau_run_end_text(end), error); return false;
     }

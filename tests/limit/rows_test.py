@@ -20,6 +20,9 @@ LIBRARY = "tests/limit/library_test.py"
 REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
+BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
+SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
+WORLD = "tests/limit/world_test.py"
 YAML = "tests/unit/native/yaml_walk_test.c"
 AT_AND_PAST = "test_limits_hold_at_their_value_and_one_past_it"
 
@@ -50,6 +53,9 @@ TESTED = {
     "CPU_BURST_MS": (RUN, "test_cpu_burst_ms"),
     "DEFER_ALLOWANCE_MS": (RUN, "test_defer_allowance_ms"),
     "VM_MEMORY_BYTES": (RUN, "test_vm_memory_bytes"),
+    "KEY_STEPS": ("tests/unit/run/visited_test.c", "test_a_large_key_is_refused"),
+    "TASK_MEMORY_BYTES": ("tests/unit/run/memory_test.c", "test_task_memory_bytes"),
+    "TASK_RESULTS": ("tests/unit/run/task_test.c", "test_task_results"),
     "TASKS": (RUN, "test_tasks"),
     "HANDLES": (RUN, "test_handles"),
     "ERROR_PLACES": (RUN, "test_error_places"),
@@ -77,6 +83,26 @@ TESTED = {
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
     "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
     "YAML_NODES": (YAML, "test_nodes_are_bounded"),
+    "PATH_BYTES": (BENEATH, "test_limits_of_a_path"),
+    "PATH_DEPTH": (BENEATH, "test_limits_of_a_path"),
+    "PATH_RULES": (BENEATH, "test_rules_are_bounded"),
+    "HELPER_THREADS": (HELPER, "test_bounds_and_cancelling"),
+    "HELPER_JOBS": (HELPER, "test_bounds_and_cancelling"),
+    "OUTPUT_RING_BYTES": (OUTPUT, "test_the_longest_piece"),
+    "LOG_REPEAT_TEXTS": (LOG, "test_texts_remembered"),
+    "LOG_FIELDS": (WORLD, "test_log_fields"),
+    "PROCESS_OUTPUT_BYTES": (WORLD, "test_process_output_bytes"),
+    "PROCESS_ARGUMENTS": (WORLD, "test_process_arguments"),
+    "TIMEOUT_MS": (WORLD, "test_timeout_ms"),
+    "SHARED_COUNTERS": (WORLD, "test_shared_memory"),
+    "SHARED_TABLES": (WORLD, "test_shared_memory"),
+    "SHARED_ENTRIES": (WORLD, "test_shared_memory"),
+    "SHARED_KEY_BYTES": (SHARED, "test_bounds"),
+    "GENERATION_FILES": (WORLD, "test_generation_files"),
+    "SERVE_LISTEN": (WORLD, "test_serve_listen"),
+    "LABEL_BYTES": (WORLD, "test_label_bytes"),
+    "FETCH_BODY_BYTES": (WORLD, "test_fetch_body_bytes"),
+    "FFI_PARAMS": (WORLD, "test_ffi_params"),
     "PARSED_URL_BYTES": (LIBRARY, "test_url_limits"),
     "QUERY_PAIRS": (LIBRARY, "test_url_limits"),
     "REGEX_PATTERN_BYTES": (REGEX, "test_pattern_bytes_at_and_past_the_limit"),
@@ -115,6 +141,10 @@ TIME = {
     "DNS_TTL_CEILING_MS": "five minutes",
     "DNS_RETRY_MS": "expiry as with DNS_TTL_FLOOR_MS, another number",
     "DNS_TIMEOUT_MS": "c-ares keeps it",
+    "LOG_REPEAT_MS": "tests/unit/base/log_test.c moves the time of a line back",
+    "OUTPUT_FLUSH_MS": "tests/system/output_test.py ends a server whose output nobody reads",
+    "PROCESS_TIMEOUT_MS": "default of an option that tests/system/run_test.py sets",
+    "NET_TIMEOUT_MS": "default of an argument that tests/system/net_test.py gives",
 }
 # Out of reach of a test that should end in seconds and leave the machine usable.
 SIZE = {
@@ -126,6 +156,8 @@ SIZE = {
     "GENERATION_BYTES": "2 GiB: a program and files at their own limits stay below it",
     "DNS_NAMES": "4096 names with a server that answers them: the oldest goes first, nothing is refused",
     "DNS_TRIES": "c-ares keeps it",
+    "FOLDER_ENTRIES": "262144 files take a minute; tests/unit/sys/beneath_test.c bounds a list by its argument",
+    "DNS_ADDRESSES": "nothing is refused: the first 16 addresses of a name are tried",
 }
 
 

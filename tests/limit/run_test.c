@@ -98,7 +98,8 @@ START_TEST(test_fiber_stack_bytes)
 }
 END_TEST
 
-/* nest(n) is a list in a list, n levels: shown whole at the limit, cut past it. As a key it is refused. */
+/* nest(n) is a list in a list, n levels: shown whole at the limit, cut past it. As a key it is refused. == goes
+ * on. */
 START_TEST(test_value_depth)
 {
     limit_open("export fn nest(n) { let x = [] for i in 1..n { x = [x] } return x }\n"
@@ -115,7 +116,7 @@ START_TEST(test_value_depth)
     }
     for (int past = 0; past < 2; past++) {
         limit_call("same", LIMIT_VALUE_DEPTH + past, &end);
-        ck_assert_int_eq(end.value.as.b, !past);
+        ck_assert(end.value.as.b); /* == has no such limit */
         limit_expect_returned(&end);
     }
     limit_call("key", LIMIT_VALUE_DEPTH, &end);

@@ -47,7 +47,10 @@ static void core_on_done(struct vm *vm, void *context, enum call_outcome outcome
     struct builder text;
     builder_init(&text);
     if (outcome == CALL_FAILED) vm_describe_error(vm, value, &text);
-    if (outcome == CALL_STOPPED) builder_text(&text, cy_err_text(stop, false));
+    if (outcome == CALL_STOPPED && value_is_error(vm, value))
+        vm_describe_error(vm, value, &text);
+    else if (outcome == CALL_STOPPED)
+        builder_text(&text, cy_err_text(stop, false));
     core_print(&text);
     builder_fini(&text);
 }

@@ -166,9 +166,10 @@ def test_workers_need_both_of_their_capabilities(folder):
 
 def test_what_is_not_there_is_refused(folder):
     source = write(folder, "a.han", "export fn main(args) { print(1) }\n")
-    code, out, err = run([CROWNYC, "--allow", "write=/tmp", "run", source], cwd=folder)
-    check_equal((code, out), (EXIT_USAGE, ""), "exit code and stdout")
-    check_in("write=/tmp", err, "message")
+    for words in ("run=/tmp", "write=", "fly", "write=no/such/folder"):
+        code, out, err = run([CROWNYC, "--allow", words, "run", source], cwd=folder)
+        check_equal((code, out), (EXIT_USAGE, ""), f"exit code and stdout of --allow {words}")
+        check_in(words.split("=")[-1] or "write=", err, f"message of --allow {words}")
     code, _, err = run([CROWNYC, "run", source], cwd=folder, env=environment(CROWNY_IO="zz"))
     check_equal(code, EXIT_USAGE, "exit code with an unknown CROWNY_IO")
     check_in("CROWNY_IO is epoll or poll, not: zz", err, "message")

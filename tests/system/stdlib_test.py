@@ -66,7 +66,7 @@ def test_examples_are_true(folder):
         lines = [(english, line) for english, _, examples in rows for line in examples]
         source = folder / f"examples_{module or 'prelude'}.han"
         source.write_text(program(modules, lines), encoding="utf-8")
-        code, out, err = run([CROWNYC, "run", source], cwd=folder)
+        code, out, err = run([CROWNYC, "run", "--allow", "write,run,ffi", source], cwd=folder)
         said = out.splitlines()
         if code != EXIT_OK or not said or not said[-1].startswith("done "):
             wrong.append(f"module {module or 'prelude'}: exit code {code}\n{out}{err}")

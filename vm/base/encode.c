@@ -107,6 +107,6 @@ bool decode_base64(cy_bytes text, enum encode_alphabet alphabet, uint8_t *to, si
     }
     CHECK(count <= decode_base64_count_max(text.count));
     *count_out = count;
-    return group ==
-           0; /* bits left over would be a second text for the same bytes; the offset is the last letter's */
+    /* Bits left over would be a second text for the same bytes; the offset is the last letter's. */
+    return group == 0;
 }

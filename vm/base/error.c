@@ -62,6 +62,7 @@ cy_err cy_err_from_errno(int error_number)
     case ENOMEM: return CY_ERR(NO_MEMORY);
     case ENOENT:
     case ENOTDIR: return CY_ERR(NOT_FOUND);
+    case EEXIST: return CY_ERR(EXISTS);
     case EACCES:
     case EPERM: return CY_ERR(PERMISSION);
     case EFBIG: return CY_ERR(TOO_LARGE);

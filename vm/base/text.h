@@ -52,7 +52,8 @@ struct nearest {
     cy_bytes wanted;
     cy_bytes best; /* count 0 = none */
     size_t best_distance;
-    bool no_memory; /* a name could not be compared: for a hint that does not matter, for a program's answer it does */
+    bool
+        no_memory; /* a name could not be compared: for a hint that does not matter, for a program's answer it does */
 };
 void nearest_init(struct nearest *nearest, cy_bytes wanted);
 void nearest_offer(struct nearest *nearest, cy_bytes candidate);

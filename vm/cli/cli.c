@@ -46,10 +46,12 @@ int cli_help(const struct cli_options *options)
                options->korean ? command->korean : command->english);
     }
     printf("\n  --lang ko|en              language of messages (default: from LC_ALL, LC_MESSAGES or LANG)\n"
-           "  --deny net,read,env       take something away\n"
+           "  --allow write,run,ffi     let the program write below this folder, start programs, call C "
+           "functions\n"
+           "  --allow write=DIR,read=DIR  write below DIR; read below DIR only. May be repeated\n"
+           "  --deny net,read,env,...   take something away; read=DIR, write=DIR: a folder\n"
            "\nhanseonc_high SOURCE > FILE.toau and hanseonc_rpn TEXT > FILE.toau compile as filters: "
-           "messages on "
-           "stderr, nothing\non stdout on failure.\n"
+           "messages on stderr, nothing\non stdout on failure.\n"
            "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
            "listen, 70 internal\n");
     return EXIT_CODE_OK;
@@ -80,27 +82,52 @@ void cli_options_init(struct cli_options *options, int argc, char **argv)
     };
 }
 
-static bool cli_capability_words(struct cli_options *options, const char *words, bool allow)
+/* read=DIR, write=DIR. The folder ends at the comma or the end; a comma inside a name cannot be said. */
+static bool cli_path_rule(struct cli_options *options, char *word, char *folder, enum capability capability,
+                          bool allow)
 {
-    cy_bytes rest = cy_bytes_from_text(words);
-    while (rest.count > 0) {
-        size_t end = cy_bytes_find(rest, ',');
-        cy_bytes word = cy_bytes_slice(rest, 0, end);
-        cy_bytes name = cy_bytes_slice(word, 0, cy_bytes_find(word, '='));
-        enum capability capability;
-        if (!capability_find(name, &capability) || capability == CAPABILITY_NONE) {
-            fprintf(stderr, "%s: \"%.*s\" is no capability; there are net, read, env, write, run and ffi\n",
-                    options->name, CY_BYTES_ARG(word));
-            return false;
-        }
-        if (allow && !(capability_granted_mask() & (uint32_t)capability)) {
-            fprintf(stderr, "%s: --allow %.*s: no native needs this yet\n", options->name,
-                    CY_BYTES_ARG(word));
-            return false;
-        }
-        if (allow) options->capabilities |= (uint32_t)capability;
-        if (!allow) options->capabilities &= ~(uint32_t)capability;
-        rest = cy_bytes_skip(rest, end + 1);
+    if (folder && capability != CAPABILITY_READ && capability != CAPABILITY_WRITE) {
+        fprintf(stderr, "%s: %s=%s: only read and write take a folder\n", options->name, word, folder);
+        return false;
+    }
+    if (folder && !*folder) {
+        fprintf(stderr, "%s: %s=: a folder is missing\n", options->name, word);
+        return false;
+    }
+    if (!folder && !(allow && capability == CAPABILITY_WRITE)) return true;
+    if (options->rule_count == CY_COUNT_OF(options->rules)) {
+        fprintf(stderr, "%s: at most PATH_RULES = %d folders of --allow and --deny each\n", options->name,
+                LIMIT_PATH_RULES);
+        return false;
+    }
+    uint8_t access = capability == CAPABILITY_READ ? PATH_READ : PATH_WRITE;
+    options->rules[options->rule_count++] = (struct path_rule){allow, access, folder};
+    return true;
+}
+
+static bool cli_capability_word(struct cli_options *options, char *word, bool allow)
+{
+    enum capability capability;
+    char *folder = strchr(word, '=');
+    if (folder) *folder++ = 0;
+    if (!capability_find(cy_bytes_from_text(word), &capability) || capability == CAPABILITY_NONE) {
+        fprintf(stderr, "%s: \"%s\" is no capability; there are net, read, env, write, run and ffi\n",
+                options->name, word);
+        return false;
+    }
+    if (!cli_path_rule(options, word, folder, capability, allow)) return false;
+    if (allow) options->capabilities |= (uint32_t)capability;
+    if (!allow && !folder) options->capabilities &= ~(uint32_t)capability;
+    return true;
+}
+
+/* "read=DIR,write=DIR,run": argv's own memory is cut at the commas, so that folders are texts. */
+static bool cli_capability_words(struct cli_options *options, char *words, bool allow)
+{
+    for (char *word = words, *comma; word; word = comma) {
+        comma = strchr(word, ',');
+        if (comma) *comma++ = 0;
+        if (!cli_capability_word(options, word, allow)) return false;
     }
     return true;
 }

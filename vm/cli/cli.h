@@ -11,7 +11,9 @@
 
 #include "vm/base/builder.h"
 #include "vm/base/exit_code.h"
+#include "vm/base/limits.h"
 #include "vm/code/program.h"
+#include "vm/sys/path_rules.h"
 
 #define CLI_VERSION "0.1.0"
 
@@ -24,7 +26,9 @@ struct cli_options {
     bool warnings; /* of the compiler: shown with what compiles */
     bool json;     /* its messages as JSON lines */
     const char *output;
-    uint32_t capabilities; /* granted bits */
+    uint32_t capabilities;                        /* granted bits */
+    struct path_rule rules[2 * LIMIT_PATH_RULES]; /* --allow and --deny with a folder; texts lie in argv */
+    uint32_t rule_count;
 };
 
 struct cli_command {

@@ -381,7 +381,7 @@ int cli_repl(struct cli_options *options, int argc, char **argv)
                             .runtime = {.program_name = options->name,
                                         .capabilities = options->capabilities,
                                         .korean = options->korean,
-                                        .any_cpu = true}};
+                                        .cpu_burst_ms = UINT64_MAX}}; /* Ctrl-C is the allowance */
     repl.inputs = mem_alloc(LIMIT_REPL_INPUTS * sizeof *repl.inputs);
     if (!repl.inputs) mem_exhausted();
     cli_repl_remember_nothing(&repl);

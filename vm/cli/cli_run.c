@@ -16,13 +16,21 @@ int cli_run(struct cli_options *options, int argc, char **argv)
 {
     const char *io = getenv("CROWNY_IO");
     if (io && !loop_backend_exists(io)) return cli_usage(options, "CROWNY_IO is epoll or poll, not", io);
-    const char *profile_path = NULL;
+    const char *cpu = NULL, *profile_path = NULL;
+    uint64_t cpu_ms = 0;
     bool profile_steps = false, stats = false;
-    struct cli_flag flags[] = {{.name = "--profile", .value_out = &profile_path},
+    struct cli_flag flags[] = {{.name = "--cpu-ms", .value_out = &cpu},
+                               {.name = "--profile", .value_out = &profile_path},
                                {.name = "--profile-steps", .set_out = &profile_steps},
                                {.name = "--stats", .set_out = &stats}};
     int word_count = cli_words(options, flags, CY_COUNT_OF(flags), true, argc, argv);
     if (word_count < 0) return EXIT_CODE_USAGE;
+    if (cpu && !cy_bytes_parse_u64(cy_bytes_from_text(cpu), UINT32_MAX, &cpu_ms))
+        return cli_usage(options,
+                         options->korean ? "--cpu-ms는 밀리초이고 0은 한도 없음입니다"
+                                         : "--cpu-ms is a number of milliseconds, 0 for no limit, not",
+                         cpu);
+    if (cpu && cpu_ms == 0) cpu_ms = UINT64_MAX;
     if (word_count == 0)
         return cli_usage(options, options->korean ? "파일 이름이 없습니다" : "a file name is missing", NULL);
     const char *path = argv[0];
@@ -44,6 +52,9 @@ int cli_run(struct cli_options *options, int argc, char **argv)
             .args = (const char *const *)argv + 1,
             .arg_count = word_count - 1,
             .capabilities = options->capabilities,
+            .cpu_burst_ms = cpu_ms,
+            .path_rules = options->rules,
+            .path_rule_count = options->rule_count,
             .io = io,
             .korean = options->korean,
             .profile_path = profile_path,

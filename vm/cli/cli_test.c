@@ -30,6 +30,8 @@ int cli_test(struct cli_options *options, int argc, char **argv)
             .program_name = options->name,
             .program = builder_view(&toau),
             .capabilities = options->capabilities,
+            .path_rules = options->rules,
+            .path_rule_count = options->rule_count,
             .korean = options->korean,
             .tests = &tests,
         };

@@ -145,7 +145,9 @@ const struct native_row *rpn_dictionary_native(const struct rpn_dictionary *dict
 {
     const struct map_entry *entry = map_find(&dictionary->natives, word);
     if (entry) return entry->value.pointer;
-    if (word.count == 0 || word.data[word.count - 1] < 0x80) return NULL; /* Korean words end in Hangul */
+    bool ascii = true; /* then it is no Korean name, and the table need not be walked */
+    for (size_t i = 0; i < word.count; i++) ascii = ascii && word.data[i] < 0x80;
+    if (ascii) return NULL;
     size_t dot = cy_bytes_find(word, '.');
     cy_bytes module = cy_bytes_slice(word, 0, dot < word.count ? dot : 0);
     return native_row_find_member(module, dot < word.count ? cy_bytes_skip(word, dot + 1) : word);

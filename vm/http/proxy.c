@@ -16,6 +16,8 @@
 #include "vm/http/server_internal.h"
 #include "vm/http/uri.h"
 
+#include <stdio.h>
+
 static void proxy_on_written(void *owner, cy_err err, size_t sent_bytes);
 static void proxy_on_timeout(void *owner);
 
@@ -39,11 +41,16 @@ void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cau
     char text[128];
     carrier->server->counters.upstream_failures++;
     bool has_begun = exchange->status != 0;
-    log_write(server_log(carrier->server), LOG_WARN, "upstream %.*s: %s (%s): %.*s %.*s%.*s %s %u",
-              CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
-              cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method),
-              CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path),
-              has_begun ? "cut off inside" : "answered", (unsigned)(has_begun ? exchange->status : status));
+    char key[160]; /* an upstream that is down is one line a second, not one for each request */
+    snprintf(key, sizeof key, "upstream %.*s: %s (%s)",
+             CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
+             cy_err_describe(err, false, text, sizeof text));
+    log_write_keyed(server_log(carrier->server), LOG_WARN, key, "upstream %.*s: %s (%s): %.*s %.*s%.*s %s %u",
+                    CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
+                    cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method),
+                    CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path),
+                    has_begun ? "cut off inside" : "answered",
+                    (unsigned)(has_begun ? exchange->status : status));
     bool until_close = has_begun && exchange->proxy.response.body.kind != HTTP_BODY_LENGTH &&
                        !exchange->proxy.response.chunked_out;
     proxy_cancel(exchange);

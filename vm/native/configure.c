@@ -90,7 +90,7 @@ static void configure_ended(struct vm *vm, void *context, enum call_outcome outc
         bool configuration = cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
         configuring->exit_code = configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM;
     } else if (outcome == CALL_STOPPED) {
-        fprintf(stderr, "configure: %s\n", cy_err_text(stop, configuring->runtime->options->korean));
+        runtime_report_stop(configuring->runtime, "configure", value, stop);
         configuring->exit_code = EXIT_CODE_PROGRAM;
     }
     configuring->done(configuring, value);
@@ -179,7 +179,8 @@ cy_err configure_start(struct runtime *runtime, const struct generation *generat
     struct configuring *configuring = mem_alloc_zeroed(sizeof *configuring);
     if (!configuring) return CY_ERR(NO_MEMORY);
     configuring->runtime = runtime;
-    runtime->configuring_count++;
+    configuring->next = runtime->configuring;
+    runtime->configuring = configuring;
     configuring->number = generation->number;
     configuring->done = done;
     cy_err err = configure_load_program(runtime, generation->program, &configuring->loaded);
@@ -198,7 +199,16 @@ void configuring_free(struct configuring **configuring)
 {
     struct configuring *gone = *configuring;
     *configuring = NULL;
-    gone->runtime->configuring_count--;
+    struct configuring **link = &gone->runtime->configuring;
+    while (*link != gone) link = &(*link)->next;
+    *link = gone->next;
     if (gone->instance) instance_unref(gone->runtime->vm, &gone->instance);
     mem_free(gone);
+}
+
+bool runtime_is_configuring(const struct runtime *runtime, const struct instance *instance)
+{
+    for (const struct configuring *at = runtime->configuring; at; at = at->next)
+        if (at->instance == instance) return true;
+    return false;
 }

@@ -10,6 +10,8 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/sys/file.h"
+#include "vm/sys/file_below.h"
+#include "vm/sys/path_rules.h"
 
 #define GENERATION_VERSION 1
 
@@ -19,12 +21,26 @@ static void generation_put(struct builder *out, cy_bytes bytes)
     builder_bytes(out, bytes);
 }
 
-static cy_err generation_put_file(struct builder *out, const char *path, size_t bytes_max,
-                                  struct builder *message)
+/* With `rules` NULL any file: the program itself, which the operator named. */
+static cy_err generation_read(const struct path_rules *rules, const char *path, size_t bytes_max,
+                              struct builder *content)
+{
+    const struct beneath_root *root;
+    struct builder below;
+    if (!rules) return file_read(path, bytes_max, content);
+    builder_init(&below);
+    cy_err err = path_rules_find(rules, PATH_READ, cy_bytes_from_text(path), &root, &below);
+    if (!cy_failed(err)) err = file_below_read(root, (const char *)below.data, bytes_max, content);
+    builder_fini(&below);
+    return err;
+}
+
+static cy_err generation_put_file(struct builder *out, const struct path_rules *rules, const char *path,
+                                  size_t bytes_max, struct builder *message)
 {
     struct builder content;
     builder_init(&content);
-    cy_err err = file_read(path, bytes_max, &content);
+    cy_err err = generation_read(rules, path, bytes_max, &content);
     if (cy_failed(err)) {
         char why[128];
         builder_printf(message, "%s: %s", path, cy_err_describe(err, false, why, sizeof why));
@@ -41,7 +57,7 @@ cy_err generation_load(const struct generation_plan *plan, struct builder *out, 
     builder_bytes(out, CY_BYTES("CYGN"));
     builder_u32(out, GENERATION_VERSION);
     if (plan->program_path) {
-        CY_TRY(generation_put_file(out, plan->program_path, LIMIT_TOAU_BYTES, message));
+        CY_TRY(generation_put_file(out, NULL, plan->program_path, LIMIT_TOAU_BYTES, message));
     } else {
         generation_put(out, plan->program);
     }
@@ -49,7 +65,8 @@ cy_err generation_load(const struct generation_plan *plan, struct builder *out, 
     for (uint32_t i = 0; i < plan->source_count; i++) {
         generation_put(out, cy_bytes_from_text(plan->sources[i].name));
         generation_put(out, cy_bytes_from_text(plan->sources[i].path));
-        CY_TRY(generation_put_file(out, plan->sources[i].path, LIMIT_GENERATION_FILE_BYTES, message));
+        CY_TRY(generation_put_file(out, plan->rules, plan->sources[i].path, LIMIT_GENERATION_FILE_BYTES,
+                                   message));
     }
     return builder_error(out);
 }
@@ -67,7 +84,7 @@ cy_err generation_parse(cy_bytes bytes, struct generation *generation)
     if (byte_reader_u32(&reader) != GENERATION_VERSION) return CY_ERR(BAD_FORMAT);
     generation->program = generation_take(&reader);
     generation->file_count = byte_reader_u32(&reader);
-    if (reader.failed || generation->file_count > GENERATION_FILES_MAX) return CY_ERR(BAD_FORMAT);
+    if (reader.failed || generation->file_count > LIMIT_GENERATION_FILES) return CY_ERR(BAD_FORMAT);
     for (uint32_t i = 0; i < generation->file_count; i++) {
         generation->files[i].name = generation_take(&reader);
         generation->files[i].path = generation_take(&reader);

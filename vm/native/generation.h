@@ -13,17 +13,18 @@
 #include "vm/base/builder.h"
 #include "vm/base/bytes.h"
 #include "vm/base/error.h"
-
-#define GENERATION_FILES_MAX 64
+#include "vm/base/limits.h"
 
 struct generation_source {
     char *name; /* as configure sees it: input.files.<name>; owned */
     char *path; /* owned */
 };
+struct path_rules;
 struct generation_plan {
-    const char *program_path; /* NULL: `program` never changes */
+    const struct path_rules *rules; /* which files may be read; borrowed */
+    const char *program_path;       /* NULL: `program` never changes */
     cy_bytes program;
-    struct generation_source sources[GENERATION_FILES_MAX];
+    struct generation_source sources[LIMIT_GENERATION_FILES];
     uint32_t source_count;
 };
 
@@ -35,7 +36,7 @@ struct generation {
     uint32_t number;
     cy_bytes program;
     uint32_t file_count;
-    struct generation_file files[GENERATION_FILES_MAX];
+    struct generation_file files[LIMIT_GENERATION_FILES];
 };
 
 /* Reads program and files anew. `message` gets the text for people when one cannot be read. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/native_core.c: the prelude: printing, kinds, conversions, fail; and task.wait.
+ * vm/native/native_core.c: the prelude: printing, kinds, conversions, fail; and the tasks of vm/run.
  *
  * In:   arguments already checked against native.def. Out: results or errors.
  * Invariant: one print is one line, written whole before it returns: what a program printed is never lost
@@ -13,22 +13,10 @@
 #include "vm/run/task.h"
 #include "vm/run/vm.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 /* -- output ---------------------------------------------------------------------------------------------- */
-
-static cy_err native_core_write(int descriptor, cy_bytes text)
-{
-    while (text.count > 0) {
-        ssize_t written = write(descriptor, text.data, text.count);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return cy_err_from_errno(errno);
-        text = cy_bytes_skip(text, (size_t)written);
-    }
-    return CY_OK;
-}
 
 static enum native_outcome native_core_format_failed(struct native_call *call, cy_err err, const char *name)
 {
@@ -51,7 +39,7 @@ static enum native_outcome native_core_print(struct native_call *call, int descr
         builder_fini(&text);
         return native_core_format_failed(call, err, name);
     }
-    err = native_core_write(descriptor, builder_view(&text));
+    err = vm_put(call->vm, descriptor, builder_view(&text));
     builder_fini(&text);
     if (!cy_failed(err)) return NATIVE_DONE;
     char reason[128];
@@ -198,6 +186,18 @@ enum native_outcome native_raise(struct native_call *call)
 /* -- tasks and reports ----------------------------------------------------------------------------------- */
 
 enum native_outcome native_task_wait(struct native_call *call) { return task_wait(call); }
+enum native_outcome native_task_all(struct native_call *call) { return task_all(call); }
+enum native_outcome native_task_race(struct native_call *call) { return task_race(call); }
+enum native_outcome native_task_cancel(struct native_call *call) { return task_cancel(call); }
+enum native_outcome native_task_deadline(struct native_call *call) { return task_deadline(call); }
+enum native_outcome native_task_time_left(struct native_call *call) { return task_time_left(call); }
+
+enum native_outcome native_debug_cells(struct native_call *call)
+{
+    struct vm_counters counters;
+    vm_read_counters(call->vm, &counters);
+    return native_return(call, value_int((int64_t)counters.cells));
+}
 
 enum native_outcome native_debug_copies(struct native_call *call)
 {

@@ -9,7 +9,9 @@ enum native_outcome native_data_failed(struct native_call *call, cy_err err, con
 {
     const char *why = cy_err_text(err, vm_korean(call->vm));
     if (!cy_is(err, CY_ERR_LIMIT)) return native_fail(call, err, "%s: %s", native, why);
-    return native_fail(call, err, "%s: %s (WALK_STEPS: %d)", native, why, LIMIT_WALK_STEPS);
+    bool key = err.detail == LIMIT_KEY_STEPS;
+    return native_fail(call, err, "%s: %s (%s: %d)", native, why, key ? "KEY_STEPS" : "WALK_STEPS",
+                       key ? LIMIT_KEY_STEPS : LIMIT_WALK_STEPS);
 }
 
 enum native_outcome native_data_finish(struct native_call *call, cy_err err, cy_value owned_list,

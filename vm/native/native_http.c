@@ -102,9 +102,8 @@ enum native_outcome native_http_field(struct native_call *call)
 }
 
 /* -- verdicts ---------------------------------------------------------------------------------------------------- */
-/* A map of str to str as field rows that borrow from it. */
-static enum native_outcome native_http_read_fields(struct native_call *call, const char *what, cy_value map,
-                                                   struct http_verdict_field *fields, uint32_t *count_out)
+enum native_outcome native_http_read_fields(struct native_call *call, const char *what, cy_value map,
+                                            struct http_verdict_field *fields, uint32_t *count_out)
 {
     cy_value key, value;
     uint32_t count = 0;

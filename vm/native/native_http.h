@@ -5,12 +5,18 @@
 #ifndef CY_NATIVE_NATIVE_HTTP_H
 #define CY_NATIVE_NATIVE_HTTP_H
 
+#include "vm/http/verdict.h"
 #include "vm/run/handle.h"
+#include "vm/run/native_call.h"
 #include "vm/run/object.h"
 
 extern const struct opaque_type native_http_verdict_type;  /* payload: struct http_verdict, one reference */
 extern const struct opaque_type native_http_upstream_type; /* payload: struct upstream, one reference */
 extern const struct handle_type
     native_http_request_type; /* object: struct http_exchange, owned by its server */
+
+/* A map of str to str as rows that borrow from it; `fields` has room for LIMIT_HTTP_VERDICT_FIELDS. */
+enum native_outcome native_http_read_fields(struct native_call *call, const char *what, cy_value map,
+                                            struct http_verdict_field *fields, uint32_t *count_out);
 
 #endif

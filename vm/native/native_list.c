@@ -13,21 +13,24 @@
 
 /* -- looking ------------------------------------------------------------------------------------------- */
 
+static enum native_outcome native_list_look(struct native_call *call, const char *native, int64_t *index_out)
+{
+    bool paused;
+    cy_err err = list_find(call->vm, call->args[0], call->args[1], index_out, &paused);
+    if (cy_failed(err)) return native_data_failed(call, err, native);
+    return paused ? NATIVE_AGAIN : NATIVE_DONE;
+}
 enum native_outcome native_list_contains(struct native_call *call)
 {
     int64_t index;
-    native_charge(call, list_count(call->args[0]) / 16);
-    cy_err err = list_find(call->vm, call->args[0], call->args[1], &index);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.contains");
-    return native_return(call, value_bool(index >= 0));
+    enum native_outcome outcome = native_list_look(call, "list.contains", &index);
+    return outcome == NATIVE_DONE ? native_return(call, value_bool(index >= 0)) : outcome;
 }
 enum native_outcome native_list_index(struct native_call *call)
 {
     int64_t index;
-    native_charge(call, list_count(call->args[0]) / 16);
-    cy_err err = list_find(call->vm, call->args[0], call->args[1], &index);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.find");
-    return native_return(call, value_int(index));
+    enum native_outcome outcome = native_list_look(call, "list.find", &index);
+    return outcome == NATIVE_DONE ? native_return(call, value_int(index)) : outcome;
 }
 
 static enum native_outcome native_list_end(struct native_call *call, bool last)

@@ -8,7 +8,9 @@
  *         goes, and the item's index. Merging compares prefixes; only when those are equal and do not say all (text
  *         longer than 8 bytes, an int beside a float) it looks at the items. Ints stored bare are their own prefix,
  *         and are sorted by its bytes instead (radix), which takes time linear in their number.
- * Invariant: comparisons are counted; past LIMIT_WALK_STEPS sorting fails instead of holding the thread.
+ *         Sorting by comparing pauses when the task's turn is over; where it stands is the call's work (native_work).
+ * Invariant: comparisons are counted; past LIMIT_WALK_STEPS sorting fails instead of going on for ever. The list lives
+ *         as an argument until the body has returned, so what is kept between turns borrows its items.
  */
 #include "vm/base/limits.h"
 #include "vm/code/arith.h"
@@ -19,11 +21,18 @@ struct native_list_sort_entry {
     uint32_t index;
 };
 struct native_list_sort {
-    struct native_call *call;
     cy_value items;
     bool descending;
     bool prefix_is_all; /* equal prefixes mean equal items */
     uint64_t steps;
+    size_t count;
+    size_t runs;  /* items that lie in sorted runs so far */
+    size_t width; /* of the runs being merged, from `from` to `to` */
+    size_t begin; /* of the pair being merged; `left` and `right` are next in it, and go to `out` */
+    size_t left, right, out;
+    bool merging; /* in the middle of a pair */
+    struct native_list_sort_entry *from, *to;
+    struct native_list_sort_entry entries[]; /* two halves */
 };
 
 /* -- comparing ----------------------------------------------------------------------------------------- */
@@ -133,8 +142,9 @@ static uint64_t native_list_sort_prefix(cy_value item, bool all_ints)
     }
 }
 
-static void native_list_sort_begin(struct native_list_sort *sort, struct native_list_sort_entry *entries)
+static void native_list_sort_begin(struct native_list_sort *sort)
 {
+    struct native_list_sort_entry *entries = sort->entries;
     size_t count = list_count(sort->items), ints = 0, floats = 0;
     for (size_t i = 0; i < count; i++) {
         cy_value item = list_get(sort->items, i);
@@ -163,7 +173,20 @@ static inline bool native_list_sort_is_before(struct native_list_sort *sort,
 
 /* -- sorting ------------------------------------------------------------------------------------------- */
 
-enum { NATIVE_LIST_SORT_RUN = 12 };
+enum {
+    NATIVE_LIST_SORT_RUN = 12,
+    NATIVE_LIST_SORT_SLICE = 1020, /* items between two looks at the budget; whole runs */
+};
+
+static size_t native_list_sort_bytes(size_t count)
+{
+    return sizeof(struct native_list_sort) + 2 * count * sizeof(struct native_list_sort_entry);
+}
+static void native_list_sort_free(struct vm *vm, void *work)
+{
+    struct native_list_sort *sort = work;
+    heap_free(vm, sort, native_list_sort_bytes(sort->count));
+}
 
 static void native_list_sort_insert(struct native_list_sort *sort, struct native_list_sort_entry *entries,
                                     size_t count)
@@ -177,40 +200,75 @@ static void native_list_sort_insert(struct native_list_sort *sort, struct native
     }
 }
 
-/* [begin, middle) and [middle, end) of `from` into the same places of `to`. */
-static void native_list_sort_merge(struct native_list_sort *sort, const struct native_list_sort_entry *from,
-                                   struct native_list_sort_entry *to, size_t begin, size_t middle, size_t end)
+/* Some runs more. */
+static void native_list_sort_runs(struct native_list_sort *sort)
 {
-    size_t left = begin, right = middle, out = begin;
-    if (right == end || !native_list_sort_is_before(sort, &from[right], &from[right - 1])) {
-        memcpy(to + begin, from + begin, (end - begin) * sizeof *to); /* in order already */
-        return;
-    }
-    while (left < middle && right < end && sort->steps <= LIMIT_WALK_STEPS)
+    size_t end = cy_min_size(sort->runs + NATIVE_LIST_SORT_SLICE, sort->count);
+    for (; sort->runs < end; sort->runs += NATIVE_LIST_SORT_RUN)
+        native_list_sort_insert(sort, sort->from + sort->runs,
+                                cy_min_size(NATIVE_LIST_SORT_RUN, sort->count - sort->runs));
+}
+
+/* A part of [begin, middle) and [middle, end) of `from` into the same places of `to`; whether that was the rest. */
+static bool native_list_sort_merge(struct native_list_sort *sort, size_t middle, size_t end)
+{
+    const struct native_list_sort_entry *from = sort->from;
+    struct native_list_sort_entry *to = sort->to;
+    size_t left = sort->left, right = sort->right, out = sort->out;
+    size_t stop = cy_min_size(end, out + NATIVE_LIST_SORT_SLICE);
+    while (left < middle && right < end && out < stop && sort->steps <= LIMIT_WALK_STEPS)
         to[out++] =
             native_list_sort_is_before(sort, &from[right], &from[left]) ? from[right++] : from[left++];
+    if (left < middle && right < end) {
+        sort->left = left;
+        sort->right = right;
+        sort->out = out;
+        return false;
+    }
     memcpy(to + out, from + left, (middle - left) * sizeof *to);
     out += middle - left;
     memcpy(to + out, from + right, (end - right) * sizeof *to);
+    return true;
 }
 
-/* Gives the half of `entries`, which has room for twice `count`, with the sorted ones. */
-static struct native_list_sort_entry *native_list_sort_entries(struct native_list_sort *sort,
-                                                               struct native_list_sort_entry *entries,
-                                                               size_t count)
+/* A pair of runs, or a part of it; then the next pair, or the next width. */
+static void native_list_sort_pair(struct native_list_sort *sort)
 {
-    struct native_list_sort_entry *from = entries, *to = entries + count;
-    for (size_t begin = 0; begin < count; begin += NATIVE_LIST_SORT_RUN)
-        native_list_sort_insert(sort, from + begin, cy_min_size(NATIVE_LIST_SORT_RUN, count - begin));
-    for (size_t width = NATIVE_LIST_SORT_RUN; width < count; width *= 2) {
-        for (size_t begin = 0; begin < count; begin += 2 * width)
-            native_list_sort_merge(sort, from, to, begin, cy_min_size(begin + width, count),
-                                   cy_min_size(begin + 2 * width, count));
-        struct native_list_sort_entry *swap = from;
-        from = to;
-        to = swap;
+    size_t middle = cy_min_size(sort->begin + sort->width, sort->count);
+    size_t end = cy_min_size(sort->begin + 2 * sort->width, sort->count);
+    if (!sort->merging) {
+        sort->left = sort->out = sort->begin;
+        sort->right = middle;
+        sort->merging =
+            middle < end && native_list_sort_is_before(sort, &sort->from[middle], &sort->from[middle - 1]);
+        if (!sort->merging) /* in order already */
+            memcpy(sort->to + sort->begin, sort->from + sort->begin, (end - sort->begin) * sizeof *sort->to);
     }
-    return from;
+    if (sort->merging && !native_list_sort_merge(sort, middle, end)) return;
+    sort->merging = false;
+    sort->begin = end;
+    if (end < sort->count) return;
+    struct native_list_sort_entry *swap = sort->from;
+    sort->from = sort->to;
+    sort->to = swap;
+    sort->width *= 2;
+    sort->begin = 0;
+}
+
+/* Sorts until it is done, or the turn is over; `from` then has the entries. */
+static enum native_outcome native_list_sort_go(struct native_call *call, struct native_list_sort *sort)
+{
+    while (sort->runs < sort->count || sort->width < sort->count) {
+        uint64_t steps_before = sort->steps;
+        if (sort->runs < sort->count)
+            native_list_sort_runs(sort);
+        else
+            native_list_sort_pair(sort);
+        native_charge(call, (sort->steps - steps_before) / 8);
+        if (sort->steps > LIMIT_WALK_STEPS) return NATIVE_DONE;
+        if (native_turn_over(call)) return NATIVE_AGAIN;
+    }
+    return NATIVE_DONE;
 }
 
 /* Keys by their bytes, the lowest first; a byte that all share costs a count only. Gives the half with the result. */
@@ -290,28 +348,58 @@ static cy_err native_list_sort_indices(struct native_call *call, const struct na
     return CY_OK;
 }
 
+/* The state of a new sort; NULL, failed, without memory. */
+static struct native_list_sort *native_list_sort_new(struct native_call *call, bool descending,
+                                                     const char *native)
+{
+    size_t count = list_count(call->args[0]);
+    struct native_list_sort *sort = heap_alloc(call->vm, native_list_sort_bytes(count));
+    if (!sort) {
+        (void)native_data_failed(call, CY_ERR(NO_MEMORY), native);
+        return NULL;
+    }
+    *sort = (struct native_list_sort){.items = call->args[0],
+                                      .descending = descending,
+                                      .count = count,
+                                      .width = NATIVE_LIST_SORT_RUN,
+                                      .from = sort->entries,
+                                      .to = sort->entries + count};
+    native_list_sort_begin(sort);
+    return sort;
+}
+
+static enum native_outcome native_list_sort_result(struct native_call *call,
+                                                   const struct native_list_sort *sort, bool indices,
+                                                   const char *native)
+{
+    cy_value result;
+    cy_err err = sort->steps > LIMIT_WALK_STEPS ? CY_ERR(LIMIT)
+                 : indices ? native_list_sort_indices(call, sort->from, sort->count, &result)
+                           : native_list_sort_gather(call, sort->items, sort->from, sort->count, &result);
+    return cy_failed(err) ? native_data_failed(call, err, native) : native_return(call, result);
+}
+
 static enum native_outcome native_list_sort_run(struct native_call *call, bool indices, const char *native)
 {
-    struct native_list_sort sort = {.call = call, .items = call->args[0]};
-    size_t count = list_count(sort.items);
-    sort.descending = native_has_arg(call, 1) && call->args[1].as.b;
-    if (!native_list_sort_check(call, sort.items, native)) return NATIVE_FAIL;
-    if (count < 2 && !indices) return native_return(call, native_take_arg(call, 0));
-    if (!indices && list_ints(sort.items) && count >= NATIVE_LIST_SORT_RADIX_MIN)
-        return native_list_sort_ints(call, sort.descending);
-    size_t scratch_bytes =
-        2 * count * sizeof(struct native_list_sort_entry); /* the second half is for merging */
-    struct native_list_sort_entry *entries = heap_alloc(call->vm, cy_max_size(scratch_bytes, 1));
-    if (!entries) return native_data_failed(call, CY_ERR(NO_MEMORY), native);
-    native_list_sort_begin(&sort, entries);
-    const struct native_list_sort_entry *sorted = native_list_sort_entries(&sort, entries, count);
-    native_charge(call, sort.steps / 8);
-    cy_value result;
-    cy_err err = sort.steps > LIMIT_WALK_STEPS ? CY_ERR(LIMIT)
-                 : indices                     ? native_list_sort_indices(call, sorted, count, &result)
-                           : native_list_sort_gather(call, sort.items, sorted, count, &result);
-    heap_free(call->vm, entries, cy_max_size(scratch_bytes, 1));
-    return cy_failed(err) ? native_data_failed(call, err, native) : native_return(call, result);
+    struct native_list_sort *sort = call->fiber ? native_work(call) : NULL;
+    bool kept = sort != NULL, descending = native_has_arg(call, 1) && call->args[1].as.b;
+    if (!kept) {
+        size_t count = list_count(call->args[0]);
+        if (!native_list_sort_check(call, call->args[0], native)) return NATIVE_FAIL;
+        if (count < 2 && !indices) return native_return(call, native_take_arg(call, 0));
+        if (!indices && list_ints(call->args[0]) && count >= NATIVE_LIST_SORT_RADIX_MIN)
+            return native_list_sort_ints(call, descending);
+        sort = native_list_sort_new(call, descending, native);
+        if (!sort) return NATIVE_FAIL;
+    }
+    enum native_outcome outcome = native_list_sort_go(call, sort);
+    if (outcome == NATIVE_AGAIN) {
+        if (!kept) native_keep_work(call, sort, native_list_sort_free);
+        return outcome;
+    }
+    outcome = native_list_sort_result(call, sort, indices, native);
+    if (!kept) native_list_sort_free(call->vm, sort);
+    return outcome;
 }
 enum native_outcome native_list_sort(struct native_call *call)
 {

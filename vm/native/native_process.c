@@ -32,9 +32,9 @@ static enum native_outcome native_process_read_files(struct native_call *call, s
             memchr(string_bytes(value).data, 0, string_bytes(value).count)) {
             return native_fail(call, CY_ERR(VALUE), "process.workers: files maps names to paths, both str");
         }
-        if (plan->source_count == GENERATION_FILES_MAX) {
+        if (plan->source_count == LIMIT_GENERATION_FILES) {
             return native_fail(call, CY_ERR(LIMIT), "process.workers: at most %d files",
-                               GENERATION_FILES_MAX);
+                               LIMIT_GENERATION_FILES);
         }
         struct generation_source *source = &plan->sources[plan->source_count];
         source->name = native_process_copy(string_bytes(key));
@@ -96,8 +96,9 @@ static enum native_outcome native_process_read_options(struct native_call *call,
         } else if (cy_bytes_equal(name, CY_BYTES("label")) && value.tag == TAG_STR) {
             cy_bytes label = string_bytes(value);
             if (label.count >= sizeof runtime->workers.label)
-                return native_fail(call, CY_ERR(VALUE), "process.workers: label is longer than %zu bytes",
-                                   sizeof runtime->workers.label - 1);
+                return native_fail(call, CY_ERR(VALUE),
+                                   "process.workers: label is longer than %d bytes (LABEL_BYTES)",
+                                   LIMIT_LABEL_BYTES);
             memcpy(runtime->workers.label, label.data, label.count);
             runtime->workers.label[label.count] = 0;
         } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/native_system.c: natives over the process: environment, files, clock, log, sleep, exit.
+ * vm/native/native_system.c: natives over the process: environment, clock, sleep, exit.
  */
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
@@ -8,12 +8,12 @@
 #include "vm/native/runtime_internal.h"
 #include "vm/run/object.h"
 #include "vm/sys/clock.h"
-#include "vm/sys/file.h"
 #include "vm/sys/process.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
-#define NATIVE_SYSTEM_SLEEP_MS_MAX 86400000
+extern char **environ;
 
 enum native_outcome native_env_get(struct native_call *call)
 {
@@ -30,37 +30,53 @@ enum native_outcome native_env_get(struct native_call *call)
     return native_return(call, result);
 }
 
-/* Reads in place, which blocks: allowed while a program starts. Once the loop serves, a slow disk would hold up every
- * connection, so it is refused until files are read on helper threads. In configure it is refused always: what a
- * generation is made of was read by the master (process.workers, files), and a worker must not see other bytes than
- * the checker did. */
-enum native_outcome native_fs_read(struct native_call *call)
+static int native_system_compare(const void *a, const void *b)
 {
-    struct runtime *runtime = runtime_of(call->vm);
-    cy_bytes path = string_bytes(call->args[0]);
-    if (runtime->serving.ready || runtime->configuring_count > 0) {
-        return native_fail(call, CY_ERR(UNSUPPORTED),
-                           "fs.read: not in configure or a handler; name the file in process.workers' files");
+    return cy_bytes_compare(*(const cy_bytes *)a, *(const cy_bytes *)b);
+}
+
+enum native_outcome native_env_names(struct native_call *call)
+{
+    size_t count = 0, kept = 0;
+    while (environ && environ[count]) count++;
+    cy_bytes *names = mem_alloc((count + 1) * sizeof *names);
+    cy_value list = value_nil(), text;
+    if (!names) return native_fail(call, CY_ERR(NO_MEMORY), "env.names");
+    for (size_t i = 0; i < count; i++) {
+        cy_bytes whole = cy_bytes_from_text(environ[i]);
+        names[kept] = cy_bytes_slice(whole, 0, cy_bytes_find(whole, '='));
+        if (names[kept].count > 0 && names[kept].count < whole.count) kept++;
     }
-    if (path.count == 0 || memchr(path.data, 0, path.count))
-        return native_fail(call, CY_ERR(VALUE), "fs.read: not a path");
-    struct builder content;
-    builder_init(&content);
-    cy_value result;
-    cy_err err = file_read((const char *)path.data, LIMIT_STRING_BYTES, &content);
-    if (!cy_failed(err)) err = string_new(call->vm, builder_view(&content), &result);
-    builder_fini(&content);
-    if (cy_failed(err)) {
-        char why[128];
-        return native_fail(call, err, "fs.read: %.*s: %s", CY_BYTES_ARG(path),
-                           cy_err_describe(err, vm_korean(call->vm), why, sizeof why));
+    qsort(names, kept, sizeof *names, native_system_compare);
+    native_charge(call, 1 + kept / 16);
+    cy_err err = list_new(call->vm, kept, &list);
+    for (size_t i = 0; i < kept && !cy_failed(err); i++) {
+        err = string_new(call->vm, names[i], &text);
+        if (!cy_failed(err)) err = list_append(call->vm, &list, text);
     }
-    return native_return(call, result);
+    mem_free(names);
+    if (!cy_failed(err)) return native_return(call, list);
+    value_unref(call->vm, list);
+    return native_fail(call, err, "env.names: %s", cy_err_text(err, vm_korean(call->vm)));
 }
 
 enum native_outcome native_clock_ms(struct native_call *call)
 {
     return native_return(call, value_int((int64_t)(clock_monotonic_ns() / 1000000)));
+}
+
+enum native_outcome native_process_pid(struct native_call *call)
+{
+    return native_return(call, value_int(getpid()));
+}
+
+enum native_outcome native_process_args(struct native_call *call)
+{
+    cy_value list;
+    cy_err err = runtime_main_args(runtime_of(call->vm), &list);
+    if (cy_failed(err))
+        return native_fail(call, err, "process.args: %s", cy_err_text(err, vm_korean(call->vm)));
+    return native_return(call, list);
 }
 
 enum native_outcome native_process_cpus(struct native_call *call)
@@ -83,20 +99,6 @@ enum native_outcome native_process_exit(struct native_call *call)
     runtime_request_exit(runtime, (int)code);
     (void)native_wait(call, native_system_never, NULL); /* nobody wakes it: the driver leaves */
     return NATIVE_WAIT;
-}
-
-enum native_outcome native_log_write(struct native_call *call)
-{
-    static const char *const names[] = {"debug", "info", "warn", "error"};
-    cy_bytes level = string_bytes(call->args[0]);
-    for (size_t i = 0; i < CY_COUNT_OF(names); i++) {
-        if (!cy_bytes_equal(level, cy_bytes_from_text(names[i]))) continue;
-        log_write(vm_log(call->vm), (enum log_level)i, "%.*s", CY_BYTES_ARG(string_bytes(call->args[1])));
-        return native_return(call, value_nil());
-    }
-    return native_fail(call, CY_ERR(VALUE),
-                       "log.write: the level must be debug, info, warn or error, not \"%.*s\"",
-                       CY_BYTES_ARG(level));
 }
 
 /* -- sleeping ---------------------------------------------------------------------------------------------------- */
@@ -122,9 +124,10 @@ enum native_outcome native_task_sleep(struct native_call *call)
 {
     struct runtime *runtime = runtime_of(call->vm);
     int64_t ms = call->args[0].as.i;
-    if (ms < 0 || ms > NATIVE_SYSTEM_SLEEP_MS_MAX) {
-        return native_fail(call, CY_ERR(VALUE), "task.sleep: milliseconds must be 0..%d, not %lld",
-                           NATIVE_SYSTEM_SLEEP_MS_MAX, (long long)ms);
+    if (ms < 0 || ms > LIMIT_TIMEOUT_MS) {
+        return native_fail(call, CY_ERR(VALUE),
+                           "task.sleep: milliseconds must be 0..%d (TIMEOUT_MS), not %lld", LIMIT_TIMEOUT_MS,
+                           (long long)ms);
     }
     cy_err err = runtime_need_loop(runtime);
     struct native_system_sleep *sleep = cy_failed(err) ? NULL : mem_alloc_zeroed(sizeof *sleep);

@@ -118,7 +118,8 @@ static bool repl_finish(struct repl *repl)
     while (!repl->ended) repl_turn(repl);
     fflush(stdout);
     if (repl->outcome == CALL_FAILED) runtime_report_error(runtime, repl->value);
-    if (repl->outcome == CALL_STOPPED) fprintf(stderr, "%s\n", cy_err_text(repl->stop, repl_korean(repl)));
+    if (repl->outcome == CALL_STOPPED)
+        runtime_report_stop(runtime, runtime->options->program_name, repl->value, repl->stop);
     return repl->outcome == CALL_RETURNED;
 }
 

@@ -10,6 +10,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/code/toau.h"
+#include "vm/native/job.h"
 #include "vm/native/native.h"
 #include "vm/native/runtime_internal.h"
 #include "vm/run/object.h"
@@ -18,13 +19,15 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* -- loop and client, on first use ----------------------------------------------------------------------- */
 static bool runtime_hook(void *context)
 {
     struct runtime *runtime = context;
-    if (vm_run(runtime->vm)) return true;
-    return vm_idle(runtime->vm);
+    bool more = vm_run(runtime->vm);
+    runtime_tell_repeats(runtime);
+    return more || vm_idle(runtime->vm);
 }
 
 cy_err runtime_need_loop(struct runtime *runtime)
@@ -62,6 +65,16 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
     }
     if (text.count > 0 && text.data[text.count - 1] == '\n') text.count--;
     fprintf(stderr, "%.*s\n", CY_BYTES_ARG(builder_view(&text)));
+    builder_fini(&text);
+}
+
+void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop)
+{
+    struct builder text;
+    builder_init(&text);
+    if (value_is_error(runtime->vm, record)) vm_describe_error(runtime->vm, record, &text);
+    if (text.count == 0) builder_printf(&text, "stop: %s\n", cy_err_text(stop, runtime->options->korean));
+    fprintf(stderr, "%s: %.*s", who, CY_BYTES_ARG(builder_view(&text)));
     builder_fini(&text);
 }
 
@@ -156,6 +169,13 @@ static void runtime_become(struct runtime *runtime)
         .on_ready = runtime_print_banner,
     };
     fflush(stdout); /* a child must not print what the parent has buffered */
+    cy_err err = runtime_make_shared(runtime);
+    if (cy_failed(err)) {
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
+                cy_err_text(err, runtime->options->korean));
+        runtime_request_exit(runtime, EXIT_CODE_INTERNAL);
+        return;
+    }
     snprintf(runtime->log.label, sizeof runtime->log.label, "%s", workers->label);
     struct master_result result = {0};
     if (master_run(&options, &result) == MASTER_ENDED) {
@@ -180,14 +200,13 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
     if (outcome == CALL_FAILED) {
         runtime_report_error(runtime, value);
     } else {
-        fprintf(stderr, "%s: %s\n", runtime->options->program_name,
-                cy_err_text(stop, runtime->options->korean));
+        runtime_report_stop(runtime, runtime->options->program_name, value, stop);
     }
     bool configuration = outcome == CALL_FAILED && cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
     runtime_request_exit(runtime, configuration ? EXIT_CODE_CONFIGURATION : EXIT_CODE_PROGRAM);
 }
 
-static cy_err runtime_main_args(struct runtime *runtime, cy_value *list_out)
+cy_err runtime_main_args(struct runtime *runtime, cy_value *list_out)
 {
     CY_TRY(list_new(runtime->vm, (size_t)runtime->options->arg_count, list_out));
     for (int i = 0; i < runtime->options->arg_count; i++) {
@@ -228,6 +247,23 @@ static uint64_t runtime_clock_ns(void *host)
     (void)host;
     return clock_monotonic_ns();
 }
+static void runtime_deadline_fired(struct timer *timer)
+{
+    struct runtime *runtime = CY_CONTAINER_OF(timer, struct runtime, deadline_timer);
+    runtime->deadline_ns =
+        UINT64_MAX; /* the hook at the end of this turn runs the VM, which tells the next one */
+}
+/* Before there is a loop nothing waits for long: the driver runs the VM again and again. */
+static void runtime_on_deadline(void *host, uint64_t at_ns)
+{
+    struct runtime *runtime = host;
+    if (!runtime->loop || at_ns == runtime->deadline_ns) return;
+    uint64_t now_ns = clock_monotonic_ns();
+    runtime->deadline_ns = at_ns;
+    runtime->deadline_timer.fire = runtime_deadline_fired;
+    loop_timer_set(runtime->loop, &runtime->deadline_timer,
+                   at_ns > now_ns ? (at_ns - now_ns + 999999) / 1000000 : 0);
+}
 static uint64_t runtime_cpu_ns(void *host)
 {
     (void)host;
@@ -240,14 +276,16 @@ cy_err runtime_open(struct runtime *runtime)
         .natives = native_table_full,
         .capabilities = runtime->options->capabilities,
         .korean = runtime->options->korean,
+        .cpu_burst_ms = runtime->options->cpu_burst_ms,
         .log = &runtime->log,
         .host = runtime,
+        .put = runtime_put,
         .clock_ns = runtime_clock_ns,
+        .on_deadline = runtime_on_deadline,
         .cpu_ns = runtime_cpu_ns,
     };
     CY_TRY(runtime_report_open(runtime));
     options.profile = runtime->profile;
-    if (runtime->options->any_cpu) options.cpu_burst_ms = UINT64_MAX;
     CY_TRY(random_hash_seed(&options.seed));
     map_init(&runtime->literal_upstreams, options.seed);
     return vm_new(&options, &runtime->vm);
@@ -271,6 +309,9 @@ static void runtime_close(struct runtime *runtime)
         vm_free(&runtime->vm);
         serve_free_calls(runtime);
     }
+    if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
+    job_shut(runtime);
+    if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->repeats_timer);
     runtime_flush(runtime);
     for (uint32_t i = 0; i < runtime->literal_upstreams.count; i++) {
         struct upstream *upstream = runtime->literal_upstreams.entries[i].value.pointer;
@@ -285,11 +326,30 @@ static void runtime_close(struct runtime *runtime)
     configure_free_programs(runtime);
     generation_plan_fini(&runtime->plan);
     mem_free(runtime->workers.user);
+    runtime_free_shared(runtime);
+    path_rules_free(&runtime->rules);
+    runtime_output_shut(runtime);
+}
+
+/* The rules are opened before anything runs: the folders stay the ones that they were then. */
+static cy_err runtime_open_rules(struct runtime *runtime)
+{
+    const char *fault, *paths = getenv("CROWNY_PATHS");
+    cy_err err = path_rules_new(runtime->options->path_rules, runtime->options->path_rule_count,
+                                paths && strcmp(paths, "walk") == 0, &runtime->rules, &fault);
+    if (cy_failed(err)) {
+        char why[128];
+        fprintf(stderr, "%s: --allow, --deny: %s: %s\n", runtime->options->program_name, fault,
+                cy_err_describe(err, runtime->options->korean, why, sizeof why));
+    }
+    runtime->plan.rules = runtime->rules;
+    return err;
 }
 
 static int runtime_run_in(struct runtime *runtime)
 {
     struct loaded_program *loaded;
+    if (cy_failed(runtime_open_rules(runtime))) return EXIT_CODE_USAGE;
     cy_err err = runtime_open(runtime);
     if (cy_failed(err)) {
         fprintf(stderr, "%s: %s\n", runtime->options->program_name,
@@ -315,6 +375,7 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     signal(SIGPIPE, SIG_IGN); /* a peer that goes away is an error of a write, not of the process */
     runtime->options = options;
     runtime->input = value_nil();
+    runtime->deadline_ns = UINT64_MAX;
     runtime->plan.program_path = options->program_path;
     runtime->plan.program = options->program;
     log_init(&runtime->log);

@@ -14,6 +14,8 @@
 #include "vm/base/error.h"
 #include "vm/base/exit_code.h"
 
+struct path_rule; /* vm/sys/path_rules.h */
+
 /* Runs the test functions that main exports instead of main itself (runtime_test.c). Counts are added to. */
 struct runtime_tests {
     const char *name_prefix; /* of exported functions that are tests */
@@ -28,8 +30,12 @@ struct runtime_options {
     cy_bytes program;  /* the .toau, borrowed for the whole run */
     const char *const *args;
     int arg_count;
-    uint32_t capabilities; /* granted bits of enum capability */
-    const char *io;        /* loop back end, NULL: the best */
+    uint32_t capabilities;              /* granted bits of enum capability */
+    const struct path_rule *path_rules; /* of --allow and --deny, borrowed for the run */
+    uint32_t path_rule_count;
+    uint64_t
+        cpu_burst_ms; /* allowance of a task but main between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
+    const char *io; /* loop back end, NULL: the best */
     bool korean;
     struct runtime_tests *tests; /* NULL: main runs */
     /* Where the profile goes at the end: folded stacks, or an SVG when the name ends in .svg; a worker's number is put
@@ -37,7 +43,6 @@ struct runtime_options {
     const char *profile_path;
     bool profile_steps; /* samples weigh budget steps instead of CPU time: the same on every run */
     bool stats;         /* what the heap holds at the end, on stderr */
-    bool any_cpu;       /* no allowance of CPU time: somebody sits there who can press Ctrl-C */
 };
 int runtime_run(const struct runtime_options *options);
 

@@ -11,6 +11,7 @@
 #ifndef CY_NATIVE_RUNTIME_INTERNAL_H
 #define CY_NATIVE_RUNTIME_INTERNAL_H
 
+#include "vm/base/limits.h"
 #include "vm/base/log.h"
 #include "vm/base/map.h"
 #include "vm/http/client.h"
@@ -21,21 +22,23 @@
 #include "vm/net/loop.h"
 #include "vm/net/master.h"
 #include "vm/run/vm.h"
-
-#define RUNTIME_LISTEN_MAX 16
+#include "vm/sys/output.h"
+#include "vm/sys/path_rules.h"
+#include "vm/sys/shared.h"
 
 /* What process.workers asked for; the driver carries it out once vm_run has returned. */
 struct workers_request {
-    bool asked;         /* once in the life of a process */
-    bool pending;       /* the driver has not done it yet */
-    char label[48];     /* for the log; empty: none */
-    wait_ticket ticket; /* main, parked */
+    bool asked;                        /* once in the life of a process */
+    bool pending;                      /* the driver has not done it yet */
+    char label[LIMIT_LABEL_BYTES + 1]; /* for the log; empty: none */
+    wait_ticket ticket;                /* main, parked */
     uint32_t count;
     char *user; /* owned; NULL: stay who we are */
 };
 
 /* One call of configure on its way. Counted by nobody: made by configure_start, freed by its `done`. */
 struct configuring {
+    struct configuring *next; /* runtime->configuring */
     struct runtime *runtime;
     struct loaded_program *loaded;
     struct instance *instance; /* one reference */
@@ -57,7 +60,7 @@ struct loaded_program {
 struct serving {
     bool active;
     wait_ticket ticket;               /* main, parked until the graceful stop */
-    char *listen[RUNTIME_LISTEN_MAX]; /* owned texts */
+    char *listen[LIMIT_SERVE_LISTEN]; /* owned texts */
     uint32_t listen_count;
     char *banner;               /* owned, may be NULL */
     struct instance *instance;  /* whose handle is called; swapped on reload */
@@ -75,6 +78,14 @@ struct serving {
     struct http_call *free_calls;
 };
 
+/* A table of shared.table. */
+struct shared_named {
+    char *name; /* owned */
+    struct shared_table *table;
+};
+
+struct helper_pool;
+
 struct runtime {
     const struct runtime_options *options;
     struct log log;
@@ -90,10 +101,25 @@ struct runtime {
     cy_value input;               /* the map that main gave, owned */
     struct workers_request workers;
     uint32_t worker_index;
-    struct worker_link *link; /* to the master; NULL without one */
+    struct worker_link *link;    /* to the master; NULL without one */
+    struct timer deadline_timer; /* runs the VM when a task's deadline has come */
+    uint64_t deadline_ns;        /* what it is set to; UINT64_MAX: not set */
     struct serving serving;
-    uint32_t configuring_count;        /* calls of configure on their way */
+    struct configuring *configuring;   /* calls of configure on their way */
     struct runtime_checking *checking; /* in the master's checker only */
+    /* -- files (job.c) -- */
+    struct path_rules *rules;
+    struct helper_pool *helpers; /* NULL until needed */
+    struct loop_socket *helpers_socket;
+    struct loop_ready helpers_ready;
+    /* -- output (runtime_output.c) -- */
+    struct output *
+        outputs[2]; /* of descriptors 1 and 2, one for both where they are one file; NULL: written in place */
+    struct timer repeats_timer;
+    /* -- shared memory (native_shared.c), made before the workers -- */
+    struct shared_table *counters;
+    struct shared_named tables[LIMIT_SHARED_TABLES];
+    uint32_t table_count;
     bool main_ended;
     bool exit_requested;
     int exit_code;
@@ -105,6 +131,9 @@ static inline struct runtime *runtime_of(struct vm *vm) { return (struct runtime
 /* The loop and the HTTP client, made on first use. */
 CY_NODISCARD cy_err runtime_need_loop(struct runtime *runtime);
 CY_NODISCARD cy_err runtime_need_client(struct runtime *runtime);
+
+/* What main gets: a list of str. */
+CY_NODISCARD cy_err runtime_main_args(struct runtime *runtime, cy_value *list_out);
 
 /* Leaves the driver with this code as soon as vm_run returns. The first request wins. */
 void runtime_request_exit(struct runtime *runtime, int exit_code);
@@ -119,6 +148,27 @@ void runtime_drive(struct runtime *runtime, const bool *flag);
 
 /* Writes a program's error for people to stderr: a configuration error as its bare message, others with their stack. */
 void runtime_report_error(struct runtime *runtime, cy_value error);
+
+/* "who: stop: why", and where. */
+void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop);
+/* Whether this instance's configure has not ended yet: it may not look at the world, so that every worker makes the
+ * same of its input as the checker did. */
+bool runtime_is_configuring(const struct runtime *runtime, const struct instance *instance);
+
+/* -- vm/native/runtime_output.c ---------------------------------------------------------------------------- */
+
+/* What print, print_error and the log write goes to the reader, who is waited for, until the process serves; from
+ * then on to threads, and a reader that stops reading loses lines. */
+void runtime_output_detach(struct runtime *runtime);
+cy_err runtime_put(void *host, int descriptor, cy_bytes text); /* vm_options.put */
+uint64_t runtime_output_dropped(struct runtime *runtime);
+void runtime_tell_repeats(
+    struct runtime *runtime);                      /* after each turn: sees that counted log lines are told */
+void runtime_output_shut(struct runtime *runtime); /* writes what is left; may wait as output.h says */
+
+/* -- vm/native/native_shared.c ----------------------------------------------------------------------------- */
+CY_NODISCARD cy_err runtime_make_shared(struct runtime *runtime); /* counters, before the workers */
+void runtime_free_shared(struct runtime *runtime);
 
 /* -- vm/native/configure.c --------------------------------------------------------------------------------- */
 

@@ -51,7 +51,11 @@ static void serve_answer_failure(struct runtime *runtime, struct http_exchange *
     if (outcome == CALL_FAILED) {
         vm_describe_error(runtime->vm, value, &reason);
     } else if (outcome == CALL_STOPPED) {
-        builder_printf(&reason, "handle was stopped: %s", cy_err_text(stop, vm_korean(runtime->vm)));
+        builder_text(&reason, "handle was stopped: ");
+        if (value_is_error(runtime->vm, value))
+            vm_describe_error(runtime->vm, value, &reason);
+        else
+            builder_text(&reason, cy_err_text(stop, vm_korean(runtime->vm)));
     } else {
         builder_printf(&reason, "handle returned %s, not a verdict", value_kind_text(runtime->vm, value));
     }
@@ -187,6 +191,7 @@ void serve_begin(struct runtime *runtime)
     struct serving *serving = &runtime->serving;
     if (!serve_listen(runtime)) return;
     serving->ready = true;
+    runtime_output_detach(runtime);
     cy_bytes banner = serving->banner ? cy_bytes_from_text(serving->banner) : CY_BYTES_NONE;
     if (runtime->link) {
         worker_ready(runtime->link, banner);
@@ -252,9 +257,9 @@ static cy_err serve_watch(struct runtime *runtime)
 /* -- http.serve ------------------------------------------------------------------------------------------ */
 static enum native_outcome serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
 {
-    if (list_count(list) == 0 || list_count(list) > RUNTIME_LISTEN_MAX) {
-        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses",
-                           RUNTIME_LISTEN_MAX);
+    if (list_count(list) == 0 || list_count(list) > LIMIT_SERVE_LISTEN) {
+        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses (SERVE_LISTEN)",
+                           LIMIT_SERVE_LISTEN);
     }
     for (size_t i = 0; i < list_count(list); i++) {
         cy_value item = list_get(list, i);

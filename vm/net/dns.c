@@ -35,7 +35,7 @@ struct dns_entry {
     bool looking_up;
     cy_err err; /* of the last look-up; valid while address_count is 0 */
     uint32_t address_count;
-    struct address addresses[DNS_ADDRESSES_MAX];
+    struct address addresses[LIMIT_DNS_ADDRESSES];
     struct dns_query *waiting;
     size_t name_bytes;
     char name[LIMIT_NAME_BYTES + 1]; /* lower case */
@@ -303,7 +303,7 @@ static void dns_store(struct dns_entry *entry, const struct ares_addrinfo *answe
 {
     uint32_t count = 0;
     int64_t ttl_ms = LIMIT_DNS_TTL_CEILING_MS;
-    for (const struct ares_addrinfo_node *node = answer->nodes; node && count < DNS_ADDRESSES_MAX;
+    for (const struct ares_addrinfo_node *node = answer->nodes; node && count < LIMIT_DNS_ADDRESSES;
          node = node->ai_next) {
         if (node->ai_family != AF_INET && node->ai_family != AF_INET6) continue;
         if ((size_t)node->ai_addrlen > sizeof entry->addresses[0].storage) continue;

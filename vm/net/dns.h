@@ -10,14 +10,14 @@
 #ifndef CY_NET_DNS_H
 #define CY_NET_DNS_H
 
+#include "vm/base/limits.h"
 #include "vm/net/loop.h"
 
 struct dns;
-#define DNS_ADDRESSES_MAX 16
 struct dns_query {
     void (*done)(struct dns_query *query);
     cy_err err;
-    struct address addresses[DNS_ADDRESSES_MAX]; /* port 0 */
+    struct address addresses[LIMIT_DNS_ADDRESSES]; /* port 0 */
     uint32_t address_count;
     /* private */
     struct dns_query *next;

@@ -141,6 +141,8 @@ CY_NODISCARD cy_err listen_open(const struct address *address, bool share, int b
 /* Would this address be free for somebody who does not share it? Binds and lets go; `actual_out` has the port that 0
  * became. ADDRESS_IN_USE when another process listens there, SO_REUSEPORT or not. */
 CY_NODISCARD cy_err listen_probe(const struct address *address, struct address *actual_out);
+/* Takes one waiting connection, non-blocking and close-on-exec; -1 when there is none now. Never waits. */
+CY_NODISCARD cy_err listen_accept(int descriptor, int *connection_out);
 CY_NODISCARD cy_err socket_local_address(int descriptor, struct address *address_out);
 
 #endif

@@ -268,6 +268,16 @@ cy_err listen_probe(const struct address *address, struct address *actual_out)
     return err;
 }
 
+cy_err listen_accept(int descriptor, int *connection_out)
+{
+    struct loop_socket listener = {.descriptor = descriptor};
+    struct address peer;
+    int result = loop_system_accept(NULL, &listener, &peer);
+    bool gone = result == -EAGAIN || result == -EWOULDBLOCK || result == -EINTR || result == -ECONNABORTED;
+    *connection_out = result < 0 ? -1 : result;
+    return result < 0 && !gone ? cy_err_from_errno(-result) : CY_OK;
+}
+
 cy_err socket_local_address(int descriptor, struct address *address_out)
 {
     memset(address_out, 0, sizeof *address_out);

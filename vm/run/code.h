@@ -26,35 +26,36 @@ enum run_op {
     RUN_OP_COUNT
 };
 
-enum run_op_flags { RUN_FLAG_JUMP = 1, RUN_FLAG_INT_C = 2 };
+enum run_op_flags {
+    RUN_FLAG_JUMP = 1,
+    RUN_FLAG_INT_C = 2,
+    RUN_FLAG_K_B = 4,
+    RUN_FLAG_K_C = 8,
+    RUN_FLAG_A = 16,
+    RUN_FLAG_B = 32,
+    RUN_FLAG_C = 64,
+    RUN_FLAG_V = 128
+};
 /* Flags by enum run_op. */
 extern const uint8_t run_op_flags[RUN_OP_COUNT];
 
-/* Six comparisons in one order, four times: EQ NE LT LE GT GE. */
-#define RUN_COMPARISON_FORM(first_)                                                                          \
-    _Static_assert(RUN_##first_##EQ + 1 == RUN_##first_##NE && RUN_##first_##EQ + 2 == RUN_##first_##LT &&   \
-                       RUN_##first_##EQ + 3 == RUN_##first_##LE &&                                           \
-                       RUN_##first_##EQ + 4 == RUN_##first_##GT && RUN_##first_##EQ + 5 == RUN_##first_##GE, \
-                   "forms of comparisons are found by their distance")
-#define RUN_COMPARISON_FORM_INT(first_)                                    \
-    _Static_assert(RUN_##first_##EQ_INT == RUN_##first_##GE + 1 &&         \
-                       RUN_##first_##EQ_INT + 1 == RUN_##first_##NE_INT && \
-                       RUN_##first_##EQ_INT + 2 == RUN_##first_##LT_INT && \
-                       RUN_##first_##EQ_INT + 3 == RUN_##first_##LE_INT && \
-                       RUN_##first_##EQ_INT + 4 == RUN_##first_##GT_INT && \
-                       RUN_##first_##EQ_INT + 5 == RUN_##first_##GE_INT,   \
-                   "forms of comparisons are found by their distance")
-RUN_COMPARISON_FORM();
-RUN_COMPARISON_FORM_INT();
-RUN_COMPARISON_FORM(UNLESS_);
-RUN_COMPARISON_FORM_INT(UNLESS_);
-#undef RUN_COMPARISON_FORM
-#undef RUN_COMPARISON_FORM_INT
-_Static_assert(RUN_UNLESS_EQ == RUN_GE_INT + 1 && RUN_EQ_CONSTANT == RUN_UNLESS_GE_INT + 1 &&
-                   RUN_UNLESS_NE_CONSTANT == RUN_EQ_CONSTANT + 3,
-               "slow_compare tells the forms apart by their ranges");
-_Static_assert(RUN_LOCAL_PATH_SET + 2 == RUN_LOCAL_PATH_APPEND,
-               "preparing tells paths of locals by their range");
+/* Six comparisons, EQ NE LT LE GT GE, against a slot, an int or a constant; as a value, a jump unless or if, or the end
+ * of a loop. */
+enum { RUN_COMPARE_COUNT = 6, RUN_COMPARE_FORMS = 3 * RUN_COMPARE_COUNT };
+_Static_assert(RUN_GE == RUN_EQ + 5 && RUN_EQ_INT == RUN_EQ + 6 && RUN_EQ_CONSTANT == RUN_EQ + 12 &&
+                   RUN_UNLESS_EQ == RUN_EQ + RUN_COMPARE_FORMS &&
+                   RUN_IF_EQ == RUN_UNLESS_EQ + RUN_COMPARE_FORMS &&
+                   RUN_LOOP_EQ == RUN_IF_EQ + RUN_COMPARE_FORMS &&
+                   RUN_LOOP_GE_CONSTANT + 1 == RUN_LOOP_EQ + RUN_COMPARE_FORMS,
+               "forms of comparisons are found by their distance");
+/* Steps that leave a place for the next step instead of a value, and steps that take such a place. */
+enum { RUN_BORROW = RUN_INDEX_BORROW - RUN_INDEX_GET, RUN_CELL = RUN_CELL_INDEX_GET - RUN_INDEX_GET };
+_Static_assert(RUN_CAPTURE + RUN_BORROW == RUN_CAPTURE_BORROW &&
+                   RUN_FIELD_GET + RUN_CELL == RUN_CELL_FIELD_GET &&
+                   RUN_CELL_FIELD_BORROW - RUN_CELL_FIELD_GET == 3,
+               "forms of reading are found by their distance");
+_Static_assert(RUN_LOCAL_INDEX_SET - RUN_INDEX_SET == 6 && RUN_FIELD_APPEND - RUN_INDEX_SET == 5,
+               "forms of writing are found by their distance");
 
 /* a is the destination slot, or the target of a jump; b and c operands; x small counts and OWN flags. */
 struct run_step {
@@ -64,15 +65,33 @@ struct run_step {
     uint32_t b;
     uint32_t c;
 };
-/* x: the operand's slot is let go by the instruction (a stack slot or a local at its last use). */
-enum { RUN_OWN_B = 1, RUN_OWN_C = 2 };
-
-/* Behind a FIELD_GET, in the space of one step: where the field was last time. */
-struct run_cache {
-    const void *shape; /* struct record_shape of a record, NULL for a map */
-    uint32_t index;
-    uint32_t unused;
+/* In x. OWN: the operand's slot is let go by the instruction (a stack slot or a local at its last use). SWAPPED: c is
+ * the left side. NUMBER, CONSTANT: the operand is no slot but an int, or a constant. */
+enum {
+    RUN_OWN_B = 1,
+    RUN_OWN_C = 2,
+    RUN_SWAPPED = 4,
+    RUN_NUMBER_B = 8,
+    RUN_NUMBER_C = 16,
+    RUN_CONSTANT_C = 32
 };
+
+/* What an operand of prepared code names, in the frame that begins at `r`, or in the constants `k`. */
+static inline cy_value *run_slot(cy_value *r, uint32_t operand) { return (cy_value *)((char *)r + operand); }
+static inline const cy_value *run_constant(const cy_value *k, uint32_t operand)
+{
+    return (const cy_value *)((const char *)k + operand);
+}
+
+/* Behind a step with a field, in the space of one step: where the field was last time. */
+struct run_cache {
+    const void *shape; /* struct record_shape of a record, NULL for a map, &run_cache_ref for a ref */
+    uint32_t index;
+    uint32_t kind; /* what a record's field may hold: enum value_kind, or RUN_CACHE_ANY, or RUN_CACHE_ASK */
+};
+enum { RUN_CACHE_ASK = 0xfe, RUN_CACHE_ANY = 0xff };
+/* Stands as the shape of a cell (ref), whose only field is `value`. */
+extern const char run_cache_ref;
 _Static_assert(sizeof(struct run_cache) <= sizeof(struct run_step), "a cache takes one step");
 
 struct code_function {

@@ -23,8 +23,10 @@ void vm_describe_error(struct vm *vm, cy_value error, struct builder *out)
         cy_value place = list_item(list_of(places), i);
         if (place.tag != TAG_STR) continue;
         cy_bytes text = string_bytes(place);
-        bool is_place =
-            !cy_bytes_start_with(text, CY_BYTES("defer: ")) && !cy_bytes_start_with(text, CY_BYTES("... "));
+        bool is_place = !cy_bytes_start_with(text, CY_BYTES("defer: ")) &&
+                        !cy_bytes_start_with(text, CY_BYTES("... ")) &&
+                        !cy_bytes_start_with(text, CY_BYTES("spawned in ")) &&
+                        !cy_bytes_start_with(text, CY_BYTES("awaited in "));
         builder_printf(out, "  %s%.*s\n", is_place ? "at " : "", CY_BYTES_ARG(text));
     }
 }

@@ -147,7 +147,8 @@ bool error_raise_limit(struct vm *vm, cy_err reason, const char *limit_name)
 
 bool error_raise_walk(struct vm *vm, cy_err reason)
 {
-    if (cy_is(reason, CY_ERR_LIMIT)) return error_raise_limit(vm, reason, "WALK_STEPS");
+    if (cy_is(reason, CY_ERR_LIMIT))
+        return error_raise_limit(vm, reason, reason.detail == LIMIT_KEY_STEPS ? "KEY_STEPS" : "WALK_STEPS");
     if (cy_is(reason, CY_ERR_DEPTH))
         return error_raise_limit(vm, reason,
                                  reason.detail == LIMIT_KEY_NESTING ? "KEY_NESTING" : "VALUE_DEPTH");

@@ -5,7 +5,7 @@
  * In:   calls from vm.c and task.c. Out: outcomes.
  * Invariant: see fiber.h. An ended fiber keeps its stack and frames in the pool, so that the next short
  *       call allocates nothing.
- * Not here: what a step does (interp.c), spawned tasks as others see them (task.c).
+ * Not here: what a step does (interp.c), spawned tasks as others see them (task.c), whose turn it is (schedule.c).
  */
 #include "vm/run/fiber.h"
 
@@ -17,7 +17,8 @@ enum {
     FIBER_SLOTS_FIRST = 64, /* 1 KiB: most handlers never need more */
     FIBER_FRAMES_FIRST = 8,
     FIBER_POOL_SLOTS_MAX =
-        4096, /* a pooled fiber with a larger stack gives it back: one deep call must not stay */
+        4096,              /* a pooled fiber with a larger stack gives it back: one deep call must not stay */
+    FIBER_POOL_MAX = 1024, /* pooled ones that keep their stacks: a crowd of tasks must not stay either */
 };
 
 static size_t fiber_stack_bytes(const struct fiber *fiber)
@@ -102,7 +103,11 @@ static cy_err fiber_make(struct vm *vm, struct fiber **fiber_out)
 {
     struct fiber *fiber = heap_alloc(vm, sizeof *fiber);
     if (!fiber) return CY_ERR(NO_MEMORY);
-    *fiber = (struct fiber){.vm = vm, .result = value_nil(), .resume_value = value_nil()};
+    *fiber = (struct fiber){.vm = vm,
+                            .result = value_nil(),
+                            .resume_value = value_nil(),
+                            .stop_record = value_nil(),
+                            .child_error = value_nil()};
     cy_err err = fiber_add_to_table(vm, fiber);
     if (cy_failed(err)) {
         heap_free(vm, fiber, sizeof *fiber);
@@ -112,18 +117,26 @@ static cy_err fiber_make(struct vm *vm, struct fiber **fiber_out)
     return CY_OK;
 }
 
+static void fiber_put_in_pool(struct vm *vm, struct fiber *fiber)
+{
+    fiber->state = FIBER_POOLED;
+    fiber->next = vm->pool;
+    vm->pool = fiber;
+    vm->pool_count++;
+}
+
 cy_err fiber_new(struct vm *vm, struct instance *instance, struct fiber **fiber_out)
 {
     struct fiber *fiber = vm->pool;
-    if (fiber)
+    if (fiber) {
         vm->pool = fiber->next;
-    else
+        vm->pool_count--;
+    } else
         CY_TRY(fiber_make(vm, &fiber));
     cy_err err = fiber->stack ? CY_OK : fiber_resize_stack(fiber, FIBER_SLOTS_FIRST);
     if (!cy_failed(err) && !fiber->frames) err = fiber_resize_frames(fiber, FIBER_FRAMES_FIRST);
     if (cy_failed(err)) {
-        fiber->next = vm->pool;
-        vm->pool = fiber;
+        fiber_put_in_pool(vm, fiber);
         return err;
     }
     *fiber = (struct fiber){
@@ -138,7 +151,13 @@ cy_err fiber_new(struct vm *vm, struct instance *instance, struct fiber **fiber_
         .frames_end = fiber->frames_end,
         .resume_value = value_nil(),
         .result = value_nil(),
+        .stop_record = value_nil(),
+        .child_error = value_nil(),
         .burst_ns_max = vm->burst_ns_max,
+        .deadline_ns = UINT64_MAX,
+        .group = fiber,
+        .serial = ++vm->fiber_serial,
+        .memory_bytes_max = vm->task_memory_bytes_max,
     };
     vm->fiber_live_count++;
     vm->counters.fibers_started++;
@@ -161,12 +180,15 @@ void fiber_recycle(struct vm *vm, struct fiber *fiber)
     fiber->frame = NULL;
     value_unref(vm, fiber->result);
     value_unref(vm, fiber->resume_value);
-    fiber->result = fiber->resume_value = value_nil();
+    value_unref(vm, fiber->stop_record);
+    value_unref(vm, fiber->child_error);
+    fiber->result = fiber->resume_value = fiber->stop_record = fiber->child_error = value_nil();
+    fiber_drop_work(vm, fiber);
+    deadline_clear(vm, fiber);
     fiber->generation++;
-    fiber->state = FIBER_POOLED;
-    if (fiber->stack_end - fiber->stack > FIBER_POOL_SLOTS_MAX) fiber_free_stack(vm, fiber);
-    fiber->next = vm->pool;
-    vm->pool = fiber;
+    bool large = fiber->stack_end - fiber->stack > FIBER_POOL_SLOTS_MAX;
+    if (large || vm->pool_count >= FIBER_POOL_MAX) fiber_free_stack(vm, fiber);
+    fiber_put_in_pool(vm, fiber);
     vm->fiber_live_count--;
     instance_unref(vm, &fiber->instance); /* last: it may free the instance */
 }
@@ -182,6 +204,7 @@ void fiber_table_free(struct vm *vm)
     vm->fibers = NULL;
     vm->fiber_count = vm->fiber_capacity = 0;
     vm->pool = NULL;
+    vm->pool_count = 0;
 }
 
 cy_err fiber_begin(struct fiber *fiber, cy_value function, const cy_value *args, uint32_t arg_count)
@@ -206,22 +229,6 @@ cy_err fiber_begin(struct fiber *fiber, cy_value function, const cy_value *args,
 }
 
 /* -- running --------------------------------------------------------------------------------------------- */
-
-void fiber_make_ready(struct vm *vm, struct fiber *fiber)
-{
-    fiber->state = FIBER_READY;
-    fiber->next = NULL;
-    if (vm->ready_last)
-        vm->ready_last->next = fiber;
-    else
-        vm->ready_first = fiber;
-    vm->ready_last = fiber;
-    vm->ready_count++;
-    if (!vm->in_run && !vm->ready_told && vm->options.on_ready) {
-        vm->ready_told = true;
-        vm->options.on_ready(vm->options.host);
-    }
-}
 
 void fiber_wake(struct vm *vm, struct fiber *fiber, enum fiber_resume resume, cy_value owned_value)
 {
@@ -258,6 +265,25 @@ void fiber_finish(struct vm *vm, struct fiber *fiber)
     while (fiber) fiber = fiber_finish_one(vm, fiber);
 }
 
+void fiber_drop_work(struct vm *vm, struct fiber *fiber)
+{
+    void *work = fiber->work;
+    fiber->work = NULL;
+    if (work) fiber->work_free(vm, work);
+}
+
+void fiber_begin_stop(struct vm *vm, struct fiber *fiber)
+{
+    if (fiber->stop) return;
+    fiber->stop = fiber->stop_wanted;
+    fiber->burst_ns = 0;
+    fiber->burst_ns_max = fiber_ms(LIMIT_DEFER_ALLOWANCE_MS);
+    cy_err reason = {fiber->stop, 0};
+    cy_bytes text = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
+    fiber->stop_record = error_make(vm, reason, text, value_nil());
+    places_note(vm, fiber, fiber->stop_record);
+}
+
 static void fiber_ended(struct vm *vm, struct fiber *fiber)
 {
     fiber->state = FIBER_ENDING;
@@ -265,9 +291,10 @@ static void fiber_ended(struct vm *vm, struct fiber *fiber)
         /* Whatever the defers did: the task was stopped. */
         fiber->outcome = CALL_STOPPED;
         value_unref(vm, fiber->result);
-        fiber->result = value_nil();
+        fiber->result = fiber->stop_record;
+        fiber->stop_record = value_nil();
     }
-    if (fiber->outcome != CALL_RETURNED) task_cancel_children(vm, fiber);
+    if (fiber->outcome != CALL_RETURNED) task_stop_children(vm, fiber, CY_ERR_STOP_CANCELLED);
     if (fiber->child_running_count == 0) fiber_finish(vm, fiber);
 }
 
@@ -296,10 +323,13 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
 {
     struct fiber *outer = vm->running; /* an instance may be made inside a native */
     int64_t outer_budget = vm->budget;
+    uint64_t outer_heap_bytes = vm->turn_heap_bytes, serial = fiber->group->serial;
+    struct fiber *group = fiber->group;
     struct profile *profile = vm->options.profile;
     int64_t budget = profile ? profile_budget(profile) : LIMIT_BUDGET_STEPS;
     vm->running = fiber;
     vm->budget = budget;
+    uint64_t heap_bytes = memory_turn_begin(vm);
     fiber->state = FIBER_RUNNING;
     /* The first turn of a burst is not measured: a short call must not pay for two system calls. */
     bool measured = fiber->yielded || (profile && profile_wants_time(profile));
@@ -314,12 +344,14 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
     vm->running = outer;
     vm->budget = outer_budget;
     switch (outcome) {
-    case INTERP_YIELDED: fiber_yielded(vm, fiber, spent_ns); return;
+    case INTERP_YIELDED: fiber_yielded(vm, fiber, spent_ns); break;
     case INTERP_WAITING:
         fiber->burst_ns = 0;
         fiber->yielded = false;
         fiber->state = FIBER_WAITING;
-        return;
-    case INTERP_ENDED: fiber_ended(vm, fiber); return;
+        break;
+    case INTERP_ENDED: fiber_ended(vm, fiber); break;
     }
+    memory_turn_end(vm, group, serial, heap_bytes);
+    vm->turn_heap_bytes = outer_heap_bytes;
 }

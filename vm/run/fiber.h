@@ -9,8 +9,11 @@
  *     |                          +------------- WAITING <------------+  v
  *     +--------------------------------------------------------- ENDING (joins its children, then tells)
  *
- * Invariant: a fiber is in the ready queue exactly when READY. Its stack holds no heap value at or above
- *       the frame on top.
+ * A *group* is a task that the host or the main task started, with everything it spawns: what gets turns (schedule.c),
+ * what memory is charged to (memory.c). A request is one.
+ *
+ * Invariant: a fiber is in its group's ready queue exactly when READY. Its stack holds no heap value at or above
+ *       the frame on top. A group's first task ends last.
  */
 #ifndef CY_RUN_FIBER_H
 #define CY_RUN_FIBER_H
@@ -33,7 +36,7 @@ enum fiber_resume { RESUME_STEP, RESUME_RESULT, RESUME_ERROR };
 struct task;
 
 struct fiber {
-    struct fiber *next; /* in the ready queue or the pool */
+    struct fiber *next; /* in its group's ready queue or the pool */
     struct vm *vm;
     struct instance *instance; /* counted */
     uint32_t index;
@@ -57,8 +60,25 @@ struct fiber {
 
     uint32_t stop_wanted; /* enum cy_err_code asked for and not yet begun, or 0 */
     uint32_t stop;        /* the stop under way, or 0 */
+    cy_value stop_record; /* owned: reason and place of the stop under way, as an error; nil without memory */
     uint64_t burst_ns;    /* CPU since the last wait */
     uint64_t burst_ns_max;
+    uint64_t deadline_ns;   /* of the host's clock; UINT64_MAX: none */
+    uint32_t deadline_slot; /* index + 1 in vm->deadlines, 0 when it is not there */
+
+    struct fiber *group; /* its first task; itself, or an ancestor */
+    uint64_t serial;     /* tells it from an earlier or later fiber in the same memory */
+    /* of the group, in its first task: */
+    struct fiber *group_next; /* in the queue of groups that have a ready fiber */
+    bool group_queued;
+    struct fiber *ready_first;
+    struct fiber *ready_last;
+    int64_t memory_bytes; /* allocated minus freed while it ran */
+    uint64_t memory_bytes_max;
+
+    /* A step that takes several turns keeps its state here (native_work, ==). */
+    void *work;
+    void (*work_free)(struct vm *vm, void *work);
 
     enum call_outcome outcome;
     cy_value result; /* owned: result or error, once ENDING */
@@ -67,21 +87,31 @@ struct fiber {
 
     uint32_t handle_first; /* index + 1 of the handles it owns */
     struct task *task;     /* what others know of it when it was spawned */
-    struct task *children; /* spawned by it and not yet waited for */
+    struct task *children; /* running, spawned by it or given to it */
     uint32_t child_running_count;
+    struct task *ended_first; /* ended, oldest first, and not waited for */
+    struct task *ended_last;
+    uint32_t ended_count;
+    cy_value
+        child_error; /* owned: the first one that nobody waited for and whose task is forgotten; or nil */
 };
 
-/* A spawned fiber as its parent sees it. Lives until somebody took the result or the parent has ended. */
+/* A spawned fiber as its parent sees it. Lives until somebody took the result or the parent has ended. The parent is
+ * whom its handle belongs to. */
 struct task {
-    struct task *previous; /* in parent->children */
+    struct task *previous; /* in parent->children, or in the list that begins at parent->ended_first */
     struct task *next;
     struct fiber *parent;
     struct fiber *fiber; /* NULL once it has ended */
     cy_value handle;
     enum call_outcome outcome;
-    cy_value result; /* owned */
-    bool waited;
-    wait_ticket waiter;
+    cy_value result;        /* owned */
+    struct task_join *join; /* who waits for it; NULL: nobody */
+    uint32_t join_index;
+    bool unnamed;  /* spawned as a statement: nobody has its handle */
+    bool unwanted; /* task.cancel, task.race: how it ends is nobody's business any more */
+    uint32_t spawn_function;
+    uint32_t spawn_step;
 };
 
 /* -- fiber.c */
@@ -95,24 +125,64 @@ CY_NODISCARD cy_err fiber_grow_frames(struct fiber *fiber);
  * wrong. */
 CY_NODISCARD cy_err fiber_begin(struct fiber *fiber, cy_value function, const cy_value *args,
                                 uint32_t arg_count);
-void fiber_make_ready(struct vm *vm, struct fiber *fiber);
 void fiber_let_go(struct vm *vm, cy_value *from, cy_value *to);
 /* Runs until it yields, waits or ends; then does what follows from that. */
 void fiber_turn(struct vm *vm, struct fiber *fiber);
 void fiber_wake(struct vm *vm, struct fiber *fiber, enum fiber_resume resume, cy_value owned_value);
 /* Called when a fiber has ended and all children too. */
 void fiber_finish(struct vm *vm, struct fiber *fiber);
-/* vm.c: asks this fiber alone; its children are asked by whoever knows the tree (task_cancel_children). */
-void vm_ask_to_stop(struct vm *vm, struct fiber *fiber);
+/* Frees the state of a step that took several turns. */
+void fiber_drop_work(struct vm *vm, struct fiber *fiber);
+/* Turns a stop that was asked for into one under way, with its place. */
+void fiber_begin_stop(struct vm *vm, struct fiber *fiber);
+/* vm.c: asks this fiber alone; its children are asked by whoever knows the tree (task_stop_children). */
+void vm_ask_to_stop(struct vm *vm, struct fiber *fiber, enum cy_err_code reason);
+/* vm.c: asks it and everything below it. */
+void vm_stop_tree(struct vm *vm, struct fiber *fiber, enum cy_err_code reason);
 /* vm.c: gives an initialiser every turn until `*ended`: it may not wait or spawn. */
 void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended);
 static inline uint64_t fiber_ms(uint64_t ms) { return ms * 1000000u; }
 
+/* -- schedule.c */
+void fiber_make_ready(struct vm *vm, struct fiber *fiber);
+/* One slice of one group: its ready fibers in turn, until a budget is spent. */
+void schedule_group_turn(struct vm *vm);
+void schedule_forget_all(struct vm *vm); /* at the end of the VM */
+
+/* -- memory.c */
+/* Around a fiber's turn: charges its group, and stops a group that is past its limit. */
+uint64_t memory_turn_begin(struct vm *vm);
+void memory_turn_end(struct vm *vm, struct fiber *group, uint64_t serial, uint64_t heap_bytes_before);
+
+/* -- deadline.c */
+/* The earlier of what it has and `at_ns` (UINT64_MAX: none). NO_MEMORY leaves it as it was. */
+CY_NODISCARD cy_err deadline_set(struct vm *vm, struct fiber *fiber, uint64_t at_ns);
+void deadline_clear(struct vm *vm, struct fiber *fiber);
+void deadline_expire(struct vm *vm); /* stops every fiber whose time has come */
+void deadline_table_free(struct vm *vm);
+
 /* -- task.c */
-bool task_spawn(struct fiber *fiber, cy_value *window, uint32_t arg_count);
+bool task_spawn(struct fiber *fiber, cy_value *window, const struct run_step *step);
 void task_ended(struct vm *vm, struct fiber *fiber); /* the fiber behind fiber->task has its outcome */
-void task_cancel_children(struct vm *vm, struct fiber *fiber);
+void task_stop_children(struct vm *vm, struct fiber *fiber, enum cy_err_code reason);
 void task_join_children(struct vm *vm, struct fiber *fiber); /* all ended: takes over an error nobody saw */
+void task_abandon(struct vm *vm, struct fiber *fiber);       /* the VM ends: nothing is told to anybody */
+void task_free(struct vm *vm, struct task *task);
+/* The task of a handle; NULL when it is none, or its result was taken. */
+struct task *task_of_handle(struct vm *vm, cy_value handle);
+/* What a waiter gets: the result, or an error with the places of spawning and, unless `waiter` is NULL, of waiting. */
+enum fiber_resume task_take_result(struct vm *vm, struct task *task, struct fiber *waiter,
+                                   cy_value *owned_out);
+
+/* -- task_join.c: the task has ended; the join, and with its last one the task, may be gone afterwards */
+void task_join_note(struct vm *vm, struct task *task);
+
+/* -- places.c */
+/* Notes the places of all frames in an error that has none yet. */
+void places_note(struct vm *vm, struct fiber *fiber, cy_value error);
+/* An error passes from a task to the one that waits: where it was spawned, and the waiter's frames (NULL: none). */
+void places_cross(struct vm *vm, cy_value error, struct instance *instance, uint32_t function, uint32_t step,
+                  struct fiber *waiter);
 
 /* -- interp.c */
 enum interp_outcome { INTERP_YIELDED, INTERP_WAITING, INTERP_ENDED };

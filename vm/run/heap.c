@@ -15,6 +15,7 @@
 #include "vm/base/mem.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
+#include "vm/run/refs.h"
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
@@ -23,9 +24,13 @@
 enum { HEAP_DRAIN_STEPS = 4096 };
 /* One content is a value of 16 bytes at least, so this frees two bytes for each that is taken. */
 enum { HEAP_DEBT_STEPS = 16, HEAP_DEBT_BYTES_PER_STEP = 8 };
+/* An allocation that may take a task past its soft limit within one turn (memory.c). */
+enum { HEAP_LARGE_BYTES = 1 << 20 };
 
 static bool heap_fits(struct vm *vm, size_t bytes)
 {
+    if (CY_UNLIKELY(bytes >= HEAP_LARGE_BYTES) && vm->running && !memory_may_allocate(vm, bytes))
+        return false;
     if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
     while (heap_drain(vm, HEAP_DRAIN_STEPS)) {}
@@ -76,6 +81,7 @@ void *heap_new_object(struct vm *vm, enum value_tag tag, size_t bytes)
     struct object *object = heap_alloc(vm, bytes);
     if (!object) return NULL;
     *object = (struct object){.refs = 1, .tag = (uint8_t)tag};
+    if (tag != TAG_STR && tag != TAG_RANGE) ((struct container *)object)->search = 0;
     vm->heap_objects++;
     return object;
 }
@@ -161,6 +167,7 @@ void value_free(struct vm *vm, cy_value value)
     case TAG_RANGE: heap_free_object(vm, value.as.object, sizeof(struct range)); return;
     default: break;
     }
+    if (value.tag == TAG_REF && CY_UNLIKELY(vm->search.watching)) refs_dying(vm, ref_of(value));
     heap_bury(vm, value.as.object);
     if (!vm->freeing) heap_drain(vm, HEAP_DRAIN_STEPS);
 }

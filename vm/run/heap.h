@@ -15,7 +15,10 @@
 /* Head of every object that can hold other values or whose freeing runs foreign code. */
 struct container {
     struct object head;
-    struct object *dead_next; /* once it is dead: the next one to free */
+    union {
+        struct object *dead_next; /* once it is dead: the next one to free */
+        uint64_t search;          /* before: what refs.c notes about it; 0 in a new one */
+    };
 };
 
 CY_NODISCARD void *heap_alloc(struct vm *vm, size_t bytes);

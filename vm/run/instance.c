@@ -80,8 +80,21 @@ static cy_err instance_make_shapes(struct vm *vm, struct instance *instance, con
     return instance_make_rules(vm, instance, first);
 }
 
+/* Before the functions: preparing looks at which native a row is. */
+static void instance_find_natives(struct instance *instance)
+{
+    const struct program *program = instance->program;
+    for (uint32_t i = 0; i < program->native_count; i++) {
+        struct native_link *link = &instance->natives[i];
+        link->row = native_row_find(program_string(program, program->natives[i].name));
+        CHECK(link->row); /* verified */
+        link->function = value_nil();
+    }
+}
+
 static cy_err instance_make_functions(struct instance *instance)
 {
+    instance_find_natives(instance);
     for (uint32_t i = 0; i < instance->program->function_count; i++)
         CY_TRY(prepare_function(instance, i, &instance->functions[i]));
     return CY_OK;
@@ -134,10 +147,7 @@ bool instance_link_natives(struct instance *instance)
     const struct program *program = instance->program;
     for (uint32_t i = 0; i < program->native_count; i++) {
         struct native_link *link = &instance->natives[i];
-        const struct native_row *row = native_row_find(program_string(program, program->natives[i].name));
-        CHECK(row); /* verified */
-        link->row = row;
-        link->function = value_nil();
+        const struct native_row *row = link->row;
         native_signature_parse(row, &link->signature);
         link->body = vm->options.natives ? vm->options.natives[row->number] : NULL;
         if (!link->body) return instance_refuse_native(instance, i, row, 0);

@@ -14,15 +14,13 @@
 #include "vm/base/limits.h"
 #include "vm/code/arith.h"
 #include "vm/run/interp_slow.h"
-#include "vm/run/list.h"
-#include "vm/run/map_object.h"
-#include "vm/run/string.h"
+#include "vm/run/interp_step.h"
 #include "vm/run/unwind.h"
 
 /* The slot that receives what a call or native returns. */
-static uint32_t interp_result_slot(const struct run_step *step)
+static cy_value *interp_result_slot(cy_value *r, const struct run_step *step)
 {
-    return step->op == RUN_CALL ? step->b : step->a;
+    return run_slot(r, step->op == RUN_CALL ? step->b : step->a);
 }
 
 static CY_COLD bool interp_call_failed(struct vm *vm, struct fiber *fiber, cy_value function,
@@ -56,23 +54,6 @@ static CY_COLD bool interp_make_room(struct vm *vm, struct fiber *fiber, cy_valu
     return true;
 }
 
-/* A field whose place the cache knows; NULL when it does not. */
-static inline const cy_value *interp_cached_field(cy_value container, const struct run_cache *cache,
-                                                  cy_value name)
-{
-    if (container.tag == TAG_RECORD) {
-        const struct record *record = record_of(container);
-        return record->shape == cache->shape ? &record->fields[cache->index] : NULL;
-    }
-    if (container.tag != TAG_MAP || cache->shape) return NULL;
-    const struct map_object *map = map_object_of(container);
-    if (cache->index >= map->entry_count) return NULL;
-    const struct map_object_entry *entry = &map->entries[cache->index];
-    return entry->key.tag == TAG_STR && entry->key.as.object == name.as.object ? &entry->value : NULL;
-}
-
-static CY_COLD void interp_drop(struct vm *vm, cy_value *slot) { slow_clear(vm, slot); }
-
 /* How the fiber starts its turn: true runs the step in frame->step, or the one behind when a result was
  * delivered. */
 static bool interp_resume(struct vm *vm, struct fiber *fiber)
@@ -83,175 +64,17 @@ static bool interp_resume(struct vm *vm, struct fiber *fiber)
     fiber->resume = RESUME_STEP;
     fiber->resume_value = value_nil();
     if (fiber->unwinding_hard || (fiber->stop_wanted && !fiber->stop)) {
-        if (!fiber->stop) {
-            fiber->stop = fiber->stop_wanted;
-            fiber->burst_ns = 0;
-            fiber->burst_ns_max = fiber_ms(LIMIT_DEFER_ALLOWANCE_MS);
-        }
+        fiber_begin_stop(vm, fiber);
         value_unref(vm, value);
         return false;
     }
     if (resume == RESUME_ERROR) return error_raise_value(vm, value);
     if (resume == RESUME_RESULT) {
-        slow_put(vm, &fiber->stack[frame->base + interp_result_slot(frame->step)], value);
+        slow_put(vm, interp_result_slot(fiber->stack + frame->base, frame->step), value);
         frame->step++;
     }
     return true;
 }
-
-/* Steps are fixed in size, a target is a signed distance. */
-#define TARGET(step_) ((step_) + (int32_t)(step_)->a)
-#define GO(step_)               \
-    do {                        \
-        step = (step_);         \
-        goto *labels[step->op]; \
-    } while (0)
-#define NEXT() GO(step + 1)
-#define STEP(name) label_##name
-/* Two 8-byte moves: a 16-byte one would wait for the two 8-byte stores that made the value. */
-#define COPY(to_, from_)                      \
-    do {                                      \
-        uint64_t copy_tag = (from_)->tag;     \
-        int64_t copy_payload = (from_)->as.i; \
-        (to_)->tag = copy_tag;                \
-        (to_)->as.i = copy_payload;           \
-    } while (0)
-/* Stores a plain value; what the slot held goes first (the operands were read). */
-#define SET(slot_, tag_, member_, value_)                                  \
-    do {                                                                   \
-        cy_value *set_to = &r[slot_];                                      \
-        if (CY_UNLIKELY(set_to->tag >= TAG_HEAP)) interp_drop(vm, set_to); \
-        set_to->tag = (tag_);                                              \
-        set_to->as.member_ = (value_);                                     \
-    } while (0)
-#define BOTH(tag_, b_, c_) ((b_)->tag == (tag_) && (c_)->tag == (tag_))
-/* To the next step after work out of line, which may have charged the budget. */
-#define NEXT_CHARGED(step_)                          \
-    do {                                             \
-        step = (step_);                              \
-        if (CY_UNLIKELY(vm->budget < 0)) goto yield; \
-        goto *labels[step->op];                      \
-    } while (0)
-/* A call out of line that may fail. */
-#define SLOW(call_)                            \
-    do {                                       \
-        if (CY_UNLIKELY(!(call_))) goto raise; \
-        NEXT_CHARGED(step + 1);                \
-    } while (0)
-
-#define ARITHMETIC(name_, checked_, sign_)                         \
-    STEP(name_) :                                                  \
-    {                                                              \
-        const cy_value *b = &r[step->b], *c = &r[step->c];         \
-        int64_t number;                                            \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                      \
-            if (CY_LIKELY(!checked_(b->as.i, c->as.i, &number))) { \
-                SET(step->a, TAG_INT, i, number);                  \
-                NEXT();                                            \
-            }                                                      \
-        } else if (BOTH(TAG_FLOAT, b, c)) {                        \
-            double result = b->as.f sign_ c->as.f;                 \
-            SET(step->a, TAG_FLOAT, f, result);                    \
-            NEXT();                                                \
-        }                                                          \
-        SLOW(slow_arithmetic(vm, r, step));                        \
-    }
-#define ARITHMETIC_INT(name_, checked_)                                          \
-    STEP(name_) :                                                                \
-    {                                                                            \
-        const cy_value *b = &r[step->b];                                         \
-        int64_t number;                                                          \
-        if (CY_LIKELY(b->tag == TAG_INT) &&                                      \
-            CY_LIKELY(!checked_(b->as.i, (int64_t)(int32_t)step->c, &number))) { \
-            SET(step->a, TAG_INT, i, number);                                    \
-            NEXT();                                                              \
-        }                                                                        \
-        SLOW(slow_arithmetic(vm, r, step));                                      \
-    }
-#define DIVISION(name_, sign_)                                          \
-    STEP(name_) :                                                       \
-    {                                                                   \
-        const cy_value *b = &r[step->b], *c = &r[step->c];              \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c)) && CY_LIKELY(c->as.i > 0)) { \
-            int64_t number = b->as.i sign_ c->as.i;                     \
-            SET(step->a, TAG_INT, i, number);                           \
-            NEXT();                                                     \
-        }                                                               \
-        SLOW(slow_arithmetic(vm, r, step));                             \
-    }                                                                   \
-    STEP(name_##_INT) :                                                 \
-    {                                                                   \
-        const cy_value *b = &r[step->b];                                \
-        if (CY_LIKELY(b->tag == TAG_INT)) {                             \
-            int64_t number = b->as.i sign_(int64_t)(int32_t) step->c;   \
-            SET(step->a, TAG_INT, i, number);                           \
-            NEXT();                                                     \
-        }                                                               \
-        SLOW(slow_arithmetic(vm, r, step));                             \
-    }
-#define BITS(name_, sign_)                                 \
-    STEP(name_) :                                          \
-    {                                                      \
-        const cy_value *b = &r[step->b], *c = &r[step->c]; \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {              \
-            int64_t number = b->as.i sign_ c->as.i;        \
-            SET(step->a, TAG_INT, i, number);              \
-            NEXT();                                        \
-        }                                                  \
-        SLOW(slow_arithmetic(vm, r, step));                \
-    }
-/* Four forms of a comparison: against a slot or an int, as a value or as a jump when it does not hold. */
-#define COMPARE(name_, sign_)                                         \
-    STEP(name_) :                                                     \
-    {                                                                 \
-        const cy_value *b = &r[step->b], *c = &r[step->c];            \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c)))                           \
-            truth = b->as.i sign_ c->as.i;                            \
-        else if (BOTH(TAG_FLOAT, b, c))                               \
-            truth = b->as.f sign_ c->as.f;                            \
-        else if (slow_compare(vm, r, instance, step, &truth)) {       \
-            SET(step->a, TAG_BOOL, i, truth);                         \
-            NEXT_CHARGED(step + 1);                                   \
-        } else                                                        \
-            goto raise;                                               \
-        SET(step->a, TAG_BOOL, i, truth);                             \
-        NEXT();                                                       \
-    }                                                                 \
-    STEP(name_##_INT) :                                               \
-    {                                                                 \
-        const cy_value *b = &r[step->b];                              \
-        if (CY_LIKELY(b->tag == TAG_INT))                             \
-            truth = b->as.i sign_(int64_t)(int32_t) step->c;          \
-        else if (!slow_compare(vm, r, instance, step, &truth))        \
-            goto raise;                                               \
-        SET(step->a, TAG_BOOL, i, truth);                             \
-        NEXT();                                                       \
-    }                                                                 \
-    STEP(UNLESS_##name_) :                                            \
-    {                                                                 \
-        const cy_value *b = &r[step->b], *c = &r[step->c];            \
-        if (CY_LIKELY(BOTH(TAG_INT, b, c))) {                         \
-            if (b->as.i sign_ c->as.i) NEXT();                        \
-            GO(TARGET(step));                                         \
-        }                                                             \
-        if (BOTH(TAG_FLOAT, b, c)) {                                  \
-            if (b->as.f sign_ c->as.f) NEXT();                        \
-            GO(TARGET(step));                                         \
-        }                                                             \
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise; \
-        NEXT_CHARGED(truth ? step + 1 : TARGET(step));                \
-    }                                                                 \
-    STEP(UNLESS_##name_##_INT) :                                      \
-    {                                                                 \
-        const cy_value *b = &r[step->b];                              \
-        if (CY_LIKELY(b->tag == TAG_INT)) {                           \
-            if (b->as.i sign_(int64_t)(int32_t) step->c) NEXT();      \
-            GO(TARGET(step));                                         \
-        }                                                             \
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise; \
-        if (truth) NEXT();                                            \
-        GO(TARGET(step));                                             \
-    }
 
 enum interp_outcome interp_run(struct vm *vm, struct fiber *fiber)
 {
@@ -265,6 +88,7 @@ enum interp_outcome interp_run(struct vm *vm, struct fiber *fiber)
     struct frame *frame;
     const struct run_step *step;
     cy_value *r;
+    cy_value *cell = NULL; /* what one step of a path found for the next; NULL is never looked at */
     bool truth;
     /* of the call under way */
     const struct code_function *callee;
@@ -284,14 +108,18 @@ raise:
     frame->step = step;
     fiber->frame = frame;
 unwind_now:
+    if (CY_UNLIKELY(vm->step_paused)) {
+        vm->step_paused = false;
+        return INTERP_YIELDED; /* the step did a part, and is run again */
+    }
     if (!unwind(vm, fiber)) return INTERP_ENDED;
     goto reload;
 
     /* -- moving ------------------------------------------------------------------------------------------ */
     STEP(MOVE) :
     {
-        cy_value value = value_ref(r[step->b]);
-        cy_value *to = &r[step->a];
+        cy_value value = value_ref(*SLOT(b));
+        cy_value *to = SLOT(a);
         if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
         to->tag = value.tag;
         to->as.i = value.as.i;
@@ -299,7 +127,7 @@ unwind_now:
     }
     STEP(TAKE) :
     {
-        cy_value *from = &r[step->b], *to = &r[step->a];
+        cy_value *from = SLOT(b), *to = SLOT(a);
         if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
         COPY(to, from);
         from->tag = TAG_NIL;
@@ -307,8 +135,8 @@ unwind_now:
     }
     STEP(CONSTANT) :
     {
-        cy_value value = value_ref(k[step->c]);
-        slow_put(vm, &r[step->a], value);
+        cy_value value = value_ref(*CONSTANT(c));
+        PUT(step->a, value);
         NEXT();
     }
     STEP(INT) :
@@ -318,12 +146,7 @@ unwind_now:
     }
     STEP(DROP) :
     {
-        slow_clear(vm, &r[step->b]);
-        NEXT();
-    }
-    STEP(CAPTURE) :
-    {
-        slow_put(vm, &r[step->a], value_ref(frame->closure->captures[step->c]));
+        slow_clear(vm, SLOT(b));
         NEXT();
     }
     STEP(SELF) :
@@ -331,27 +154,22 @@ unwind_now:
         fiber->frame = frame;
         SLOW(slow_self(fiber, r, step));
     }
-    STEP(GLOBAL_GET) :
-    {
-        slow_put(vm, &r[step->a], value_ref(instance->globals[step->c]));
-        NEXT();
-    }
     STEP(GLOBAL_SET) :
     {
-        slow_put(vm, &instance->globals[step->c], slow_take(&r[step->b]));
+        slow_put(vm, &instance->globals[step->c], slow_take(SLOT(b)));
         NEXT();
     }
     STEP(DEFAULT) :
     {
-        if (r[step->b].tag == TAG_ABSENT) NEXT();
+        if (SLOT(b)->tag == TAG_ABSENT) NEXT();
         GO(TARGET(step));
     }
 
     /* -- in place ---------------------------------------------------------------------------------------- */
     STEP(LOCAL_ADD) :
     {
-        cy_value *a = &r[step->a];
-        const cy_value *c = &r[step->c];
+        cy_value *a = SLOT(a);
+        const cy_value *c = SLOT(c);
         int64_t number;
         if (CY_LIKELY(BOTH(TAG_INT, a, c)) && CY_LIKELY(!__builtin_add_overflow(a->as.i, c->as.i, &number))) {
             a->as.i = number;
@@ -362,12 +180,12 @@ unwind_now:
             NEXT();
         }
         if (CY_UNLIKELY(!slow_add_in_place(vm, a, *c))) goto raise;
-        if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
+        if (step->x & RUN_OWN_C) slow_clear(vm, SLOT(c));
         NEXT_CHARGED(step + 1);
     }
     STEP(LOCAL_ADD_INT) :
     {
-        cy_value *a = &r[step->a];
+        cy_value *a = SLOT(a);
         int64_t number;
         if (CY_LIKELY(a->tag == TAG_INT) &&
             CY_LIKELY(!__builtin_add_overflow(a->as.i, (int64_t)(int32_t)step->c, &number))) {
@@ -376,58 +194,126 @@ unwind_now:
         }
         SLOW(slow_add_in_place(vm, a, value_int((int32_t)step->c)));
     }
-    STEP(LOCAL_APPEND) : SLOW(slow_append(vm, &r[step->a], &r[step->b]));
-    STEP(LOCAL_PATH_SET) : SLOW(slow_path_set(vm, &r[step->a], &r[step->b], step->x));
-    STEP(LOCAL_PATH_ADD) : SLOW(slow_path_add(vm, &r[step->a], &r[step->b], step->x, false));
-    STEP(LOCAL_PATH_APPEND) : SLOW(slow_path_add(vm, &r[step->a], &r[step->b], step->x, true));
+    STEP(LOCAL_APPEND) : cell = SLOT(a);
+append : {
+    cy_value value = slow_value(r, k, step);
+    if (CY_LIKELY(interp_append(cell, value))) NEXT();
+    SLOW(slow_append(vm, cell, value));
+}
     STEP(GLOBAL_ADD) :
     {
-        if (CY_UNLIKELY(!slow_add_in_place(vm, &instance->globals[step->a], r[step->c]))) goto raise;
-        if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
-        NEXT_CHARGED(step + 1);
+        cy_value value = slow_value(r, k, step), *global = &instance->globals[step->a];
+        if (CY_LIKELY(interp_add_number(global, value))) NEXT();
+        bool added = slow_add_in_place(vm, global, value);
+        value_unref(vm, value);
+        SLOW(added);
     }
-    STEP(GLOBAL_APPEND) : SLOW(slow_append(vm, &instance->globals[step->a], &r[step->b]));
-    STEP(GLOBAL_PATH_SET) : SLOW(slow_path_set(vm, &instance->globals[step->a], &r[step->b], step->x));
-    STEP(GLOBAL_PATH_ADD) : SLOW(slow_path_add(vm, &instance->globals[step->a], &r[step->b], step->x, false));
-    STEP(GLOBAL_PATH_APPEND)
-        : SLOW(slow_path_add(vm, &instance->globals[step->a], &r[step->b], step->x, true));
+    STEP(GLOBAL_APPEND) :
+    {
+        cell = &instance->globals[step->a];
+        goto append;
+    }
+
+    /* -- writing inside values --------------------------------------------------------------------------- */
+    STEP(PATH_LOCAL) :
+    {
+        cell = SLOT(a);
+        NEXT();
+    }
+    STEP(PATH_GLOBAL) :
+    {
+        cell = &instance->globals[step->a];
+        NEXT();
+    }
+    STEP(GLOBAL_PATH_INDEX) :
+    {
+        cell = &instance->globals[step->a];
+        goto path_index;
+    }
+    STEP(LOCAL_PATH_INDEX) : cell = SLOT(a);
+    STEP(PATH_INDEX) : path_index:
+    {
+        const cy_value *c = SLOT(c);
+        bool number = step->x & RUN_NUMBER_C;
+        cy_value *place = NULL;
+        if (CY_LIKELY(number || c->tag == TAG_INT)) place = interp_item_place(cell, number ? INT_C : c->as.i);
+        if (CY_UNLIKELY(!place || !interp_is_mine(cell))) {
+            place = slow_enter_index(vm, r, cell, step);
+            if (!place) goto raise;
+        }
+        cell = place;
+        NEXT();
+    }
+    STEP(PATH_FIELD) :
+    {
+        cy_value *place = interp_field_place(vm, cell, CACHE, &k[step->c], true);
+        if (CY_UNLIKELY(!place || !interp_is_mine(cell))) {
+            place = slow_enter_field(vm, cell, instance, (struct run_step *)step);
+            if (!place) goto raise;
+        }
+        cell = place;
+        GO(step + 2);
+    }
+    WRITE_ITEM(SET, interp_set_item, interp_put_item, slow_index_set)
+    WRITE_ITEM(ADD, interp_add_item, NOT_OWNED, slow_index_add)
+    WRITE_ITEM(APPEND, NOT_PLAIN, interp_append_item, slow_index_append)
+    WRITE_FIELD(SET, interp_fits(CACHE, value) && (slow_put(vm, place, value), true), slow_field_set)
+    WRITE_FIELD(ADD, interp_add_number(place, value), slow_field_add)
+    WRITE_FIELD(APPEND, interp_append(place, value), slow_field_append)
 
     /* -- arithmetic -------------------------------------------------------------------------------------- */
     ARITHMETIC(ADD, __builtin_add_overflow, +)
     ARITHMETIC(SUB, __builtin_sub_overflow, -)
     ARITHMETIC(MUL, __builtin_mul_overflow, *)
-    ARITHMETIC_INT(ADD_INT, __builtin_add_overflow)
-    ARITHMETIC_INT(SUB_INT, __builtin_sub_overflow)
-    ARITHMETIC_INT(MUL_INT, __builtin_mul_overflow)
     DIVISION(DIV, /)
     DIVISION(MOD, %)
+    ARITHMETIC_CONSTANT(DIV, /)
+    STEP(CONSTANT_SUB) :
+    {
+        const cy_value *c = SLOT(c);
+        if (CY_LIKELY(c->tag == TAG_FLOAT)) {
+            double result = CONSTANT(b)->as.f - c->as.f;
+            SET(step->a, TAG_FLOAT, f, result);
+            NEXT();
+        }
+        SLOW(slow_arithmetic(vm, r, k, step));
+    }
+    STEP(CONSTANT_DIV) :
+    {
+        const cy_value *b = CONSTANT(b), *c = SLOT(c);
+        DIVIDE_FLOATS_DIV(b, c);
+        SLOW(slow_arithmetic(vm, r, k, step));
+    }
     BITS(BIT_AND, &)
     BITS(BIT_OR, |)
     BITS(BIT_XOR, ^)
-    STEP(SHIFT_LEFT) : SLOW(slow_arithmetic(vm, r, step));
-    STEP(SHIFT_RIGHT) : SLOW(slow_arithmetic(vm, r, step));
-    STEP(NEG) : SLOW(slow_unary(vm, r, step));
+    SHIFT(SHIFT_LEFT, uint64_t, <<)
+    SHIFT(SHIFT_RIGHT, int64_t, >>)
+    STEP(NEG) :
+    {
+        const cy_value *b = SLOT(b);
+        if (b->tag == TAG_FLOAT) {
+            double result = -b->as.f;
+            SET(step->a, TAG_FLOAT, f, result);
+            NEXT();
+        }
+        SLOW(slow_unary(vm, r, step));
+    }
     STEP(BIT_NOT) : SLOW(slow_unary(vm, r, step));
-    STEP(NOT) : SLOW(slow_unary(vm, r, step));
+    STEP(NOT) :
+    {
+        const cy_value *b = SLOT(b);
+        if (CY_LIKELY(b->tag < TAG_HEAP)) AS_VALUE(!value_truthy(*b), GO);
+        SLOW(slow_unary(vm, r, step));
+    }
 
     /* -- comparing --------------------------------------------------------------------------------------- */
-    COMPARE(EQ, ==)
-    COMPARE(NE, !=)
-    COMPARE(LT, <)
-    COMPARE(LE, <=)
-    COMPARE(GT, >)
-    COMPARE(GE, >=)
-    STEP(EQ_CONSTANT) : STEP(NE_CONSTANT) :
-    {
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
-        SET(step->a, TAG_BOOL, i, truth);
-        NEXT_CHARGED(step + 1);
-    }
-    STEP(UNLESS_EQ_CONSTANT) : STEP(UNLESS_NE_CONSTANT) :
-    {
-        if (!slow_compare(vm, r, instance, step, &truth)) goto raise;
-        NEXT_CHARGED(truth ? step + 1 : TARGET(step));
-    }
+    COMPARE(EQ, ==, COMPARE_EQUAL)
+    COMPARE(NE, !=, COMPARE_EQUAL)
+    COMPARE(LT, <, COMPARE_ORDER)
+    COMPARE(LE, <=, COMPARE_ORDER)
+    COMPARE(GT, >, COMPARE_ORDER)
+    COMPARE(GE, >=, COMPARE_ORDER)
     STEP(IS_KIND) : STEP(IS_RECORD) :
     {
         slow_is(vm, r, instance, step);
@@ -435,7 +321,7 @@ unwind_now:
     }
     STEP(CHECK_KIND) :
     {
-        if (CY_LIKELY(value_kind_by_tag[r[step->b].tag] == step->c)) NEXT();
+        if (CY_LIKELY(value_kind_by_tag[SLOT(b)->tag] == step->c)) NEXT();
         SLOW(slow_check(vm, r, instance, step));
     }
     STEP(CHECK_RECORD) : SLOW(slow_check(vm, r, instance, step));
@@ -444,29 +330,27 @@ unwind_now:
     STEP(JUMP) : GO(TARGET(step));
     STEP(JUMP_IF_FALSE) :
     {
-        truth = value_truthy(r[step->b]);
-        if (CY_UNLIKELY(step->x & RUN_OWN_B) && r[step->b].tag >= TAG_HEAP) interp_drop(vm, &r[step->b]);
+        truth = value_truthy(*SLOT(b));
+        if (CY_UNLIKELY(step->x & RUN_OWN_B) && SLOT(b)->tag >= TAG_HEAP) interp_drop(vm, SLOT(b));
         if (truth) NEXT();
         GO(TARGET(step));
     }
     STEP(JUMP_IF_TRUE) :
     {
-        truth = value_truthy(r[step->b]);
-        if (CY_UNLIKELY(step->x & RUN_OWN_B) && r[step->b].tag >= TAG_HEAP) interp_drop(vm, &r[step->b]);
+        truth = value_truthy(*SLOT(b));
+        if (CY_UNLIKELY(step->x & RUN_OWN_B) && SLOT(b)->tag >= TAG_HEAP) interp_drop(vm, SLOT(b));
         if (!truth) NEXT();
         GO(TARGET(step));
     }
-    STEP(LOOP) :
-    {
-        step = TARGET(step);
-        if (CY_UNLIKELY(--vm->budget < 0)) goto yield;
-        GO(step);
-    }
+    STEP(LOOP) : { BACK(TARGET(step)); }
     STEP(LOOP_INT) :
     {
-        step = TARGET(step);
-        if (CY_UNLIKELY(--vm->budget < 0)) goto yield;
-        goto STEP(INTLOOP_NEXT);
+        cy_value *state = SLOT(b);
+        int64_t number = state[0].as.i;
+        if (number >= state[1].as.i) BACK(step + 1);
+        state[0].as.i = number + 1;
+        SET(step->c, TAG_INT, i, number);
+        BACK(TARGET(step));
     }
 
     /* -- calls ------------------------------------------------------------------------------------------- */
@@ -474,7 +358,7 @@ unwind_now:
     {
         callee = &instance->functions[step->c];
         closure = NULL;
-        base = &r[step->b];
+        base = SLOT(b);
         arg_count = step->x;
         goto enter;
     }
@@ -485,8 +369,8 @@ unwind_now:
     }
     STEP(CALL) :
     {
-        cy_value function = r[step->b];
-        base = &r[step->b + 1];
+        cy_value function = *SLOT(b);
+        base = &SLOT(b)[1];
         arg_count = step->x;
         if (CY_LIKELY(function.tag == TAG_FUNCTION)) {
             closure = function_of(function);
@@ -535,9 +419,9 @@ yield: /* the budget stays negative: fiber_turn sees how much was charged */
 
     STEP(RETURN) :
     {
-        returned.tag = r[step->b].tag;
-        returned.as.i = r[step->b].as.i;
-        r[step->b].tag = TAG_NIL;
+        returned.tag = SLOT(b)->tag;
+        returned.as.i = SLOT(b)->as.i;
+        SLOT(b)->tag = TAG_NIL;
         goto leave;
     }
     STEP(RETURN_CONSTANT) :
@@ -548,7 +432,7 @@ yield: /* the budget stays negative: fiber_turn sees how much was charged */
 
 leave:
     for (uint32_t i = 0; i < step->c; i++)
-        if (r[i].tag >= TAG_HEAP) interp_drop(vm, &r[i]);
+        if (r[i].tag >= TAG_HEAP) slow_clear(vm, &r[i]);
     if (CY_UNLIKELY(frame == fiber->frames)) {
         fiber->frame = NULL;
         fiber->outcome = CALL_RETURNED;
@@ -559,8 +443,8 @@ leave:
     r = fiber->stack + frame->base;
     step = frame->step;
     {
-        cy_value *to = &r[interp_result_slot(step)];
-        if (CY_UNLIKELY(to->tag >= TAG_HEAP)) interp_drop(vm, to);
+        cy_value *to = interp_result_slot(r, step);
+        if (to->tag >= TAG_HEAP) slow_clear(vm, to); /* the called function */
         to->tag = returned.tag;
         to->as.i = returned.as.i;
     }
@@ -569,7 +453,7 @@ leave:
     STEP(NATIVE) :
     {
         import = step->c;
-        base = &r[step->b];
+        base = SLOT(b);
         arg_count = step->x;
         goto invoke;
     }
@@ -583,35 +467,80 @@ invoke : {
     for (uint32_t i = 0; i < arg_count; i++)
         if (base[i].tag >= TAG_HEAP) interp_drop(vm, &base[i]);
     if (outcome == INVOKE_WAIT) return INTERP_WAITING;
-    slow_put(vm, &r[interp_result_slot(step)], result);
+    slow_put(vm, interp_result_slot(r, step), result);
     NEXT_CHARGED(step + 1);
 }
 
+    STEP(LEN) :
+    {
+        cy_value *b = SLOT(b);
+        int64_t count;
+        if (b->tag == TAG_LIST)
+            count = list_of(*b)->count;
+        else if (b->tag == TAG_STR)
+            count = string_of(*b)->count;
+        else
+            NATIVE_SLOW(length, 1);
+        if (step->x & RUN_OWN_B) slow_clear(vm, b);
+        SET(step->a, TAG_INT, i, count);
+        NEXT();
+    }
+    STEP(SQRT) :
+    {
+        const cy_value *b = SLOT(b);
+        if (CY_LIKELY(b->tag == TAG_FLOAT) && CY_LIKELY(b->as.f >= 0.0)) {
+            double root = __builtin_sqrt(b->as.f);
+            SET(step->a, TAG_FLOAT, f, root);
+            NEXT();
+        }
+        NATIVE_SLOW(math_sqrt, 1);
+    }
+    WRAPPING(ADD, int_wrapping_add, +)
+    WRAPPING(MUL, int_wrapping_mul, *)
+    STEP(MAP_GET) : STEP(MAP_HAS) :
+    {
+        cy_value *b = SLOT(b), *place, room, found;
+        const cy_value *key = interp_borrow(r, k, step, &room);
+        if (CY_UNLIKELY(b->tag != TAG_MAP || !map_object_look(vm, map_object_of(*b), *key, &place))) {
+            if (step->op == RUN_MAP_GET) NATIVE_SLOW(map_get, 2);
+            NATIVE_SLOW(map_has, 2);
+        }
+        found = step->op == RUN_MAP_HAS ? value_bool(place != NULL) : place ? value_ref(*place) : value_nil();
+        if (step->x & RUN_OWN_B) slow_clear(vm, b);
+        if (step->x & RUN_OWN_C) slow_clear(vm, SLOT(c));
+        PUT(step->a, found);
+        NEXT_CHARGED(step + 1);
+    }
     STEP(NATIVE_FUNCTION) : SLOW(slow_native_function(fiber, r, step));
     STEP(CLOSURE) :
     {
         fiber->frame = frame;
         SLOW(slow_closure(fiber, r, step));
     }
-    STEP(SPAWN) : SLOW(task_spawn(fiber, &r[step->b], step->x));
+    STEP(SPAWN) :
+    {
+        frame->step = step;
+        fiber->frame = frame;
+        SLOW(task_spawn(fiber, SLOT(b), step));
+    }
 
     /* -- loops ------------------------------------------------------------------------------------------- */
     STEP(INTLOOP_BEGIN) :
     {
-        cy_value from = r[step->b], to = r[step->c];
+        cy_value from = *SLOT(b), to = *SLOT(c);
         if (CY_UNLIKELY(from.tag != TAG_INT || to.tag != TAG_INT)) {
             error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from),
                         value_kind_text(vm, to));
             goto raise;
         }
-        r[step->a].tag = r[step->a + 1].tag = TAG_INTLOOP;
-        r[step->a].as.i = from.as.i;
-        r[step->a + 1].as.i = to.as.i;
+        SLOT(a)->tag = SLOT(a)[1].tag = TAG_INTLOOP;
+        SLOT(a)->as.i = from.as.i;
+        SLOT(a)[1].as.i = to.as.i;
         NEXT();
     }
     STEP(INTLOOP_NEXT) :
     {
-        cy_value *state = &r[step->b];
+        cy_value *state = SLOT(b);
         int64_t number = state[0].as.i;
         if (number >= state[1].as.i) GO(TARGET(step));
         state[0].as.i = number + 1;
@@ -621,16 +550,22 @@ invoke : {
     STEP(ITER_BEGIN) : SLOW(slow_iter_begin(vm, r, step));
     STEP(ITER_NEXT) :
     {
-        cy_value item;
-        if (!slow_iter_next(&r[step->b], false, NULL, &item)) GO(TARGET(step));
-        slow_put(vm, &r[step->c], item);
+        cy_value *state = SLOT(b), item;
+        if (CY_LIKELY(state->tag == TAG_LIST || state->tag == TAG_STR) &&
+            CY_LIKELY(interp_item(state, state[1].as.i, &item))) {
+            state[1].as.i++;
+            PUT(step->c, item);
+            NEXT();
+        }
+        if (!slow_iter_next(SLOT(b), false, NULL, &item)) GO(TARGET(step));
+        slow_put(vm, SLOT(c), item);
         NEXT();
     }
     STEP(ITER_NEXT_PAIR) :
     {
         cy_value key, item;
-        if (!slow_iter_next(&r[step->b], true, &key, &item)) GO(TARGET(step));
-        slow_put(vm, &r[step->c], key);
+        if (!slow_iter_next(SLOT(b), true, &key, &item)) GO(TARGET(step));
+        slow_put(vm, SLOT(c), key);
         slow_put(vm, &r[step->x], item);
         NEXT();
     }
@@ -649,18 +584,18 @@ invoke : {
     }
     STEP(DEFER_ATTACH) :
     {
-        slow_defer_attach(vm, &r[step->b], &r[step->c]);
+        slow_defer_attach(vm, SLOT(b), SLOT(c));
         NEXT();
     }
     STEP(RETHROW) :
     {
-        cy_value pending = slow_take(&r[step->b]);
+        cy_value pending = slow_take(SLOT(b));
         if (pending.tag != TAG_STOP) error_raise_value(vm, pending);
         goto raise;
     }
     STEP(THROW) :
     {
-        slow_throw(vm, &r[step->b]);
+        slow_throw(vm, SLOT(b));
         goto raise;
     }
 
@@ -671,32 +606,96 @@ invoke : {
     STEP(RANGE) : SLOW(slow_range(vm, r, step));
     STEP(REF) : SLOW(slow_ref(vm, r, step));
     STEP(TEXT) : SLOW(slow_text(vm, r, step));
-    STEP(INDEX_GET) :
+
+    /* -- reading inside values --------------------------------------------------------------------------- */
+    READ_ITEM(INDEX_, , SLOT(c)->tag == TAG_INT, SLOT(c)->as.i)
+    READ_ITEM(INDEX_, _INT, true, INT_C)
+    STEP(GLOBAL_INDEX_GET) :
     {
-        const cy_value *b = &r[step->b], *c = &r[step->c];
-        if (CY_LIKELY(b->tag == TAG_LIST && c->tag == TAG_INT) && !(step->x & RUN_OWN_B)) {
-            const struct list *list = list_of(*b);
-            if (CY_LIKELY((uint64_t)c->as.i < list->count)) {
-                cy_value item = value_ref(list_item(list, (uint32_t)c->as.i));
-                slow_put(vm, &r[step->a], item);
-                NEXT();
-            }
-        }
-        SLOW(slow_index_get(vm, r, step));
+        const cy_value *global = &instance->globals[step->b], *c = SLOT(c);
+        if (CY_LIKELY(c->tag == TAG_INT)) ITEM(global, c->as.i, (void)0);
+        SLOW(slow_index_get_from(vm, r, step, *global));
     }
-    STEP(INDEX_GET_INT) : SLOW(slow_index_get(vm, r, step));
+    STEP(GLOBAL_INDEX_BORROW) :
+    {
+        const cy_value *c = SLOT(c);
+        cell = c->tag == TAG_INT ? interp_item_place(&instance->globals[step->b], c->as.i) : NULL;
+        if (CY_LIKELY(cell != NULL)) NEXT();
+        if (!slow_index_get_from(vm, r, step, instance->globals[step->b])) goto raise;
+        cell = SLOT(a);
+        NEXT();
+    }
+    STEP(SLICE) :
+    {
+        if (CY_UNLIKELY(!BOTH(TAG_INT, SLOT(c), SLOT(c) + 1))) {
+            slow_slice(vm, r, step);
+            step++; /* the range's place */
+            goto raise;
+        }
+        SLOW_CACHED(slow_slice(vm, r, step));
+    }
     STEP(FIELD_GET) :
     {
-        const cy_value *field =
-            interp_cached_field(r[step->b], (const struct run_cache *)(step + 1), k[step->c]);
-        if (CY_LIKELY(field != NULL)) {
-            cy_value value = value_ref(*field);
-            if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-            slow_put(vm, &r[step->a], value);
+        cy_value *b = SLOT(b);
+        const cy_value *place = interp_field_place(vm, b, CACHE, &k[step->c], false);
+        if (CY_LIKELY(place != NULL)) {
+            cy_value value = value_ref(*place);
+            if (step->x & RUN_OWN_B) slow_clear(vm, b);
+            PUT(step->a, value);
             GO(step + 2);
         }
-        if (CY_UNLIKELY(!slow_field_get(vm, r, instance, (struct run_step *)step))) goto raise;
-        NEXT_CHARGED(step + 2);
+        SLOW_CACHED(slow_field_get(vm, r, instance, (struct run_step *)step));
+    }
+    STEP(CELL_FIELD_GET) :
+    {
+        const cy_value *place = NULL;
+        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(vm, cell, CACHE, &k[step->c], false);
+        if (CY_LIKELY(place != NULL)) {
+            PUT(step->a, value_ref(*place));
+            GO(step + 2);
+        }
+        slow_settle_cell(cell, SLOT(b));
+        SLOW_CACHED(slow_field_get(vm, r, instance, (struct run_step *)step));
+    }
+    STEP(FIELD_BORROW) :
+    {
+        cell = interp_field_place(vm, SLOT(b), CACHE, &k[step->c], false);
+        if (CY_LIKELY(cell != NULL)) GO(step + 2);
+        if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;
+        cell = SLOT(a);
+        GO(step + 2);
+    }
+    STEP(CELL_FIELD_BORROW) :
+    {
+        cy_value *place = NULL;
+        if (CY_LIKELY(cell != SLOT(b))) place = interp_field_place(vm, cell, CACHE, &k[step->c], false);
+        if (CY_UNLIKELY(!place)) {
+            slow_settle_cell(cell, SLOT(b));
+            if (!slow_field_get(vm, r, instance, (struct run_step *)step)) goto raise;
+            place = SLOT(a);
+        }
+        cell = place;
+        GO(step + 2);
+    }
+    STEP(GLOBAL_GET) :
+    {
+        PUT(step->a, value_ref(instance->globals[step->c]));
+        NEXT();
+    }
+    STEP(CAPTURE) :
+    {
+        PUT(step->a, value_ref(frame->closure->captures[step->c]));
+        NEXT();
+    }
+    STEP(GLOBAL_BORROW) :
+    {
+        cell = &instance->globals[step->c];
+        NEXT();
+    }
+    STEP(CAPTURE_BORROW) :
+    {
+        cell = &frame->closure->captures[step->c];
+        NEXT();
     }
 }
 
@@ -704,13 +703,39 @@ invoke : {
 #undef GO
 #undef NEXT
 #undef STEP
+#undef SLOT
+#undef CONSTANT
 #undef COPY
 #undef SET
+#undef PUT
 #undef BOTH
 #undef NEXT_CHARGED
 #undef SLOW
+#undef SLOW_CACHED
+#undef INT_C
 #undef ARITHMETIC
-#undef ARITHMETIC_INT
+#undef ARITHMETIC_CONSTANT
 #undef DIVISION
+#undef DIVIDE_FLOATS_DIV
+#undef DIVIDE_FLOATS_MOD
 #undef BITS
+#undef SHIFT
+#undef AS_VALUE
+#undef AS_UNLESS
+#undef AS_IF
+#undef AS_LOOP
+#undef BACK
 #undef COMPARE
+#undef COMPARE_FORMS
+#undef COMPARE_SLOW
+#undef COMPARE_EQUAL
+#undef COMPARE_ORDER
+#undef ITEM
+#undef READ_ITEM
+#undef CACHE
+#undef NATIVE_SLOW
+#undef WRAPPING
+#undef WRITE_ITEM
+#undef NOT_PLAIN
+#undef NOT_OWNED
+#undef WRITE_FIELD

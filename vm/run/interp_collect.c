@@ -24,12 +24,12 @@ bool slow_list(struct vm *vm, cy_value *r, const struct run_step *step)
     cy_err err = list_new(vm, 0, &list);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     for (uint32_t i = 0; i < step->x && !cy_failed(err); i++)
-        err = list_push(vm, list_of(list), slow_take(&r[step->b + i]));
+        err = list_push(vm, list_of(list), slow_take(&run_slot(r, step->b)[i]));
     if (cy_failed(err)) {
         value_unref(vm, list);
         return slow_too_large(vm, err, "LIST_ITEMS");
     }
-    slow_put(vm, &r[step->a], list);
+    slow_put(vm, run_slot(r, step->a), list);
     return true;
 }
 
@@ -46,7 +46,7 @@ bool slow_map(struct vm *vm, cy_value *r, const struct run_step *step)
     cy_err err = map_new(vm, step->x, &map);
     if (cy_failed(err)) return error_raise_plain(vm, err);
     for (uint32_t i = 0; i < step->x; i++) {
-        cy_value *pair = &r[step->b + 2 * i];
+        cy_value *pair = &run_slot(r, step->b)[2 * i];
         cy_value key = value_ref(pair[0]);
         err = map_object_set(vm, map_object_of(map), slow_take(&pair[0]), slow_take(&pair[1]));
         if (cy_failed(err)) slow_bad_key(vm, err, key);
@@ -55,7 +55,7 @@ bool slow_map(struct vm *vm, cy_value *r, const struct run_step *step)
         value_unref(vm, map);
         return false;
     }
-    slow_put(vm, &r[step->a], map);
+    slow_put(vm, run_slot(r, step->a), map);
     return true;
 }
 
@@ -64,32 +64,33 @@ bool slow_record(struct vm *vm, cy_value *r, const struct instance *instance, co
     cy_value record;
     struct record_shape *shape = instance->shapes[step->c];
     for (uint32_t i = 0; shape->rules && i < shape->field_count; i++)
-        if (!record_check_field(vm, shape, i, r[step->b + i])) return false;
-    cy_err err = record_new(vm, shape, &r[step->b], &record);
+        if (!record_check_field(vm, shape, i, run_slot(r, step->b)[i])) return false;
+    cy_err err = record_new(vm, shape, run_slot(r, step->b), &record);
     if (cy_failed(err)) return error_raise_plain(vm, err);
-    for (uint32_t i = 0; i < step->x; i++) r[step->b + i].tag = TAG_NIL;
-    slow_put(vm, &r[step->a], record);
+    for (uint32_t i = 0; i < step->x; i++) run_slot(r, step->b)[i].tag = TAG_NIL;
+    slow_put(vm, run_slot(r, step->a), record);
     return true;
 }
 
 bool slow_range(struct vm *vm, cy_value *r, const struct run_step *step)
 {
-    cy_value from = r[step->b], to = r[step->c], range;
+    cy_value from = *run_slot(r, step->b), to = *run_slot(r, step->c), range;
     if (from.tag != TAG_INT || to.tag != TAG_INT)
         return error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, from),
                            value_kind_text(vm, to));
     cy_err err = range_new(vm, from.as.i, to.as.i, &range);
     if (cy_failed(err)) return error_raise_plain(vm, err);
-    slow_put(vm, &r[step->a], range);
+    slow_put(vm, run_slot(r, step->a), range);
     return true;
 }
 
 bool slow_ref(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     cy_value ref;
-    cy_err err = ref_new(vm, slow_take(&r[step->b]), &ref);
+    vm_charge(vm, 1); /* so that a search for cycles keeps up with a loop that makes cells */
+    cy_err err = ref_new(vm, slow_take(run_slot(r, step->b)), &ref);
     if (cy_failed(err)) return error_raise_plain(vm, err);
-    slow_put(vm, &r[step->a], ref);
+    slow_put(vm, run_slot(r, step->a), ref);
     return true;
 }
 
@@ -97,14 +98,14 @@ bool slow_text(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     struct builder text;
     format_begin(vm, &text);
-    for (uint32_t i = 0; i < step->x; i++) value_format(vm, r[step->b + i], false, &text);
+    for (uint32_t i = 0; i < step->x; i++) value_format(vm, run_slot(r, step->b)[i], false, &text);
     cy_value joined;
     cy_err err = format_end(vm, &text);
     if (!cy_failed(err)) err = string_new(vm, builder_view(&text), &joined);
     builder_fini(&text);
     if (cy_failed(err)) return slow_too_large(vm, err, "FORMAT_BYTES");
-    for (uint32_t i = 0; i < step->x; i++) slow_clear(vm, &r[step->b + i]);
-    slow_put(vm, &r[step->a], joined);
+    for (uint32_t i = 0; i < step->x; i++) slow_clear(vm, &run_slot(r, step->b)[i]);
+    slow_put(vm, run_slot(r, step->a), joined);
     return true;
 }
 
@@ -112,7 +113,7 @@ bool slow_text(struct vm *vm, cy_value *r, const struct run_step *step)
 
 bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step)
 {
-    cy_value container = r[step->b];
+    cy_value container = *run_slot(r, step->b);
     switch (container.tag) {
     case TAG_LIST:
     case TAG_MAP:
@@ -121,7 +122,7 @@ bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step)
     default: return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_ITERABLE, value_kind_text(vm, container));
     }
     /* Holding a reference is the snapshot: whoever writes now meets a shared value and copies it. */
-    r[step->a + 1] = (cy_value){TAG_ITER_INDEX, {.i = 0}};
+    run_slot(r, step->a)[1] = (cy_value){TAG_ITER_INDEX, {.i = 0}};
     return true;
 }
 
@@ -203,7 +204,7 @@ bool slow_closure(struct fiber *fiber, cy_value *r, const struct run_step *step)
                 value_ref(capture->from_parent_local ? r[capture->index] : parent->captures[capture->index]);
         }
     }
-    slow_put(fiber->vm, &r[step->a], value);
+    slow_put(fiber->vm, run_slot(r, step->a), value);
     return true;
 }
 
@@ -218,7 +219,7 @@ bool slow_self(struct fiber *fiber, cy_value *r, const struct run_step *step)
         uint32_t index = (uint32_t)(fiber->frame->function - instance->functions);
         if (!slow_plain_function(instance, index, &value)) return false;
     }
-    slow_put(fiber->vm, &r[step->a], value);
+    slow_put(fiber->vm, run_slot(r, step->a), value);
     return true;
 }
 
@@ -232,7 +233,7 @@ bool slow_native_function(struct fiber *fiber, cy_value *r, const struct run_ste
             return error_raise_plain(fiber->vm, err);
         }
     }
-    slow_put(fiber->vm, &r[step->a], value_ref(link->function));
+    slow_put(fiber->vm, run_slot(r, step->a), value_ref(link->function));
     return true;
 }
 
@@ -269,6 +270,28 @@ bool slow_wrong_count(struct vm *vm, const struct instance *instance, uint32_t f
         return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS, shown, source->param_count, arg_count);
     return error_raise(vm, CY_ERR(CALL), MESSAGE_ARGUMENTS_RANGE, shown, source->required_count,
                        source->param_count, arg_count);
+}
+
+bool slow_native(struct fiber *fiber, cy_value *r, const cy_value *k, const struct run_step *step,
+                 uint16_t number, uint32_t arg_count)
+{
+    struct vm *vm = fiber->vm;
+    uint32_t import = 0;
+    while (fiber->instance->natives[import].row->number != number) import++;
+    cy_value args[2] = {value_ref(*run_slot(r, step->b)), value_nil()}, result = value_nil();
+    /* The operands stay where they are until it is done: a native may want to be called again in a later turn. */
+    if (step->x & RUN_NUMBER_C)
+        args[1] = value_int((int32_t)step->c);
+    else if (arg_count == 2)
+        args[1] = value_ref(step->x & RUN_CONSTANT_C ? *run_constant(k, step->c) : *run_slot(r, step->c));
+    enum invoke_outcome outcome = native_invoke(fiber, import, args, arg_count, &result);
+    for (uint32_t i = 0; i < arg_count; i++) value_unref(vm, args[i]);
+    if (outcome == INVOKE_FAIL) return false;
+    CHECK(outcome == INVOKE_DONE); /* none of them waits */
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    if (step->x & RUN_OWN_C) slow_clear(vm, run_slot(r, step->c));
+    slow_put(vm, run_slot(r, step->a), result);
+    return true;
 }
 
 /* -- errors ---------------------------------------------------------------------------------------------- */

@@ -16,59 +16,69 @@
 
 #include <math.h>
 
-static const char *slow_sign(enum run_op op)
+/* The comparison under a step's forms: RUN_EQ .. RUN_GE. */
+static enum run_op slow_compare_of(enum run_op op)
 {
-    switch (op) {
-    case RUN_ADD:
-    case RUN_ADD_INT:
-    case RUN_LOCAL_ADD:
-    case RUN_LOCAL_ADD_INT:
-    case RUN_GLOBAL_ADD: return "+";
-    case RUN_SUB:
-    case RUN_SUB_INT:
-    case RUN_NEG: return "-";
-    case RUN_MUL:
-    case RUN_MUL_INT: return "*";
-    case RUN_DIV:
-    case RUN_DIV_INT: return "/";
-    case RUN_MOD:
-    case RUN_MOD_INT: return "%";
-    case RUN_BIT_AND: return "&";
-    case RUN_BIT_OR: return "|";
-    case RUN_BIT_XOR: return "^";
-    case RUN_BIT_NOT: return "~";
-    case RUN_SHIFT_LEFT: return "<<";
-    case RUN_SHIFT_RIGHT: return ">>";
-    case RUN_LT:
-    case RUN_LT_INT:
-    case RUN_UNLESS_LT:
-    case RUN_UNLESS_LT_INT: return "<";
-    case RUN_LE:
-    case RUN_LE_INT:
-    case RUN_UNLESS_LE:
-    case RUN_UNLESS_LE_INT: return "<=";
-    case RUN_GT:
-    case RUN_GT_INT:
-    case RUN_UNLESS_GT:
-    case RUN_UNLESS_GT_INT: return ">";
-    case RUN_GE:
-    case RUN_GE_INT:
-    case RUN_UNLESS_GE:
-    case RUN_UNLESS_GE_INT: return ">=";
-    default: return "?";
-    }
+    return (enum run_op)(RUN_EQ + (op - RUN_EQ) % RUN_COMPARE_COUNT);
 }
 
-/* The step's right side as a value. */
-static cy_value slow_right(const cy_value *r, const struct run_step *step)
+/* By enum run_op: what an error shows of an operation; NULL for the rest. */
+static const char *slow_sign(enum run_op op)
 {
-    return run_op_flags[step->op] & RUN_FLAG_INT_C ? value_int((int32_t)step->c) : r[step->c];
+    static const char *const comparisons[RUN_COMPARE_COUNT] = {"==", "!=", "<", "<=", ">", ">="};
+    static const char *const signs[RUN_OP_COUNT] = {
+        [RUN_ADD] = "+",
+        [RUN_ADD_INT] = "+",
+        [RUN_ADD_CONSTANT] = "+",
+        [RUN_LOCAL_ADD] = "+",
+        [RUN_LOCAL_ADD_INT] = "+",
+        [RUN_GLOBAL_ADD] = "+",
+        [RUN_SUB] = "-",
+        [RUN_SUB_INT] = "-",
+        [RUN_SUB_CONSTANT] = "-",
+        [RUN_CONSTANT_SUB] = "-",
+        [RUN_NEG] = "-",
+        [RUN_MUL] = "*",
+        [RUN_MUL_INT] = "*",
+        [RUN_MUL_CONSTANT] = "*",
+        [RUN_DIV] = "/",
+        [RUN_DIV_INT] = "/",
+        [RUN_DIV_CONSTANT] = "/",
+        [RUN_CONSTANT_DIV] = "/",
+        [RUN_MOD] = "%",
+        [RUN_MOD_INT] = "%",
+        [RUN_BIT_AND] = "&",
+        [RUN_BIT_AND_INT] = "&",
+        [RUN_BIT_OR] = "|",
+        [RUN_BIT_OR_INT] = "|",
+        [RUN_BIT_XOR] = "^",
+        [RUN_BIT_XOR_INT] = "^",
+        [RUN_BIT_NOT] = "~",
+        [RUN_SHIFT_LEFT] = "<<",
+        [RUN_SHIFT_LEFT_INT] = "<<",
+        [RUN_SHIFT_RIGHT] = ">>",
+        [RUN_SHIFT_RIGHT_INT] = ">>",
+    };
+    if (op >= RUN_EQ && op < RUN_EQ + 4 * RUN_COMPARE_FORMS) return comparisons[slow_compare_of(op) - RUN_EQ];
+    return signs[op];
+}
+
+/* The step's sides as values. */
+static cy_value slow_left(cy_value *r, const cy_value *k, const struct run_step *step)
+{
+    return run_op_flags[step->op] & RUN_FLAG_K_B ? *run_constant(k, step->b) : *run_slot(r, step->b);
+}
+static cy_value slow_right(cy_value *r, const cy_value *k, const struct run_step *step)
+{
+    uint32_t flags = run_op_flags[step->op];
+    if (flags & RUN_FLAG_INT_C) return value_int((int32_t)step->c);
+    return flags & RUN_FLAG_K_C ? *run_constant(k, step->c) : *run_slot(r, step->c);
 }
 
 static void slow_let_go(struct vm *vm, cy_value *r, const struct run_step *step)
 {
-    if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-    if (step->x & RUN_OWN_C) slow_clear(vm, &r[step->c]);
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    if (step->x & RUN_OWN_C) slow_clear(vm, run_slot(r, step->c));
 }
 
 static bool slow_operands_refused(struct vm *vm, const char *sign, cy_value b, cy_value c)
@@ -195,20 +205,26 @@ static bool slow_add(struct vm *vm, cy_value *r, const struct run_step *step, cy
 {
     cy_value sum;
     cy_err err;
-    if ((step->x & RUN_OWN_B) && value_is_unshared(b) && slow_extend(vm, &r[step->b], c, &err)) {
+    bool grows = (step->x & RUN_OWN_B) && !(step->x & RUN_SWAPPED);
+    if (grows && value_is_unshared(b) && slow_extend(vm, run_slot(r, step->b), c, &err)) {
         if (cy_failed(err)) return slow_failed_growth(vm, err, b.tag == TAG_LIST);
-        sum = slow_take(&r[step->b]);
+        sum = slow_take(run_slot(r, step->b));
     } else if (!slow_join(vm, b, c, &sum))
         return false;
     slow_let_go(vm, r, step);
-    slow_put(vm, &r[step->a], sum);
+    slow_put(vm, run_slot(r, step->a), sum);
     return true;
 }
 
-bool slow_arithmetic(struct vm *vm, cy_value *r, const struct run_step *step)
+bool slow_arithmetic(struct vm *vm, cy_value *r, const cy_value *k, const struct run_step *step)
 {
     const char *sign = slow_sign((enum run_op)step->op);
-    cy_value b = r[step->b], c = slow_right(r, step), result;
+    cy_value b = slow_left(r, k, step), c = slow_right(r, k, step), result;
+    if (step->x & RUN_SWAPPED) {
+        result = b;
+        b = c;
+        c = result;
+    }
     bool numbers = slow_is_number(b) && slow_is_number(c), bits = strchr("&|^<>", sign[0]) != NULL;
     if (!numbers && sign[0] == '+') return slow_add(vm, r, step, b, c);
     if (!numbers) return slow_operands_refused(vm, sign, b, c);
@@ -223,13 +239,13 @@ bool slow_arithmetic(struct vm *vm, cy_value *r, const struct run_step *step)
         err = slow_floats(sign, slow_as_float(b), slow_as_float(c), &result.as.f);
     }
     if (cy_failed(err)) return slow_number_failed(vm, err, sign, c.as.i);
-    slow_put(vm, &r[step->a], result);
+    slow_put(vm, run_slot(r, step->a), result);
     return true;
 }
 
 bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step)
 {
-    cy_value b = r[step->b], result;
+    cy_value b = *run_slot(r, step->b), result;
     if (step->op == RUN_NOT) {
         result = value_bool(!value_truthy(b));
         slow_let_go(vm, r, step);
@@ -244,7 +260,7 @@ bool slow_unary(struct vm *vm, cy_value *r, const struct run_step *step)
         if (b.as.i == INT64_MIN) return slow_number_failed(vm, CY_ERR(OVERFLOW), "-", 0);
         result = value_int(-b.as.i);
     }
-    slow_put(vm, &r[step->a], result);
+    slow_put(vm, run_slot(r, step->a), result);
     return true;
 }
 
@@ -272,28 +288,19 @@ static bool slow_order(struct vm *vm, cy_value b, cy_value c, int *order_out)
     return true;
 }
 
-/* The comparison under a step's forms: RUN_EQ .. RUN_GE. */
-static enum run_op slow_compare_of(enum run_op op)
-{
-    if (op == RUN_EQ_CONSTANT || op == RUN_UNLESS_EQ_CONSTANT) return RUN_EQ;
-    if (op == RUN_NE_CONSTANT || op == RUN_UNLESS_NE_CONSTANT) return RUN_NE;
-    if (op >= RUN_UNLESS_EQ_INT) return (enum run_op)(op - RUN_UNLESS_EQ_INT + RUN_EQ);
-    if (op >= RUN_UNLESS_EQ) return (enum run_op)(op - RUN_UNLESS_EQ + RUN_EQ);
-    if (op >= RUN_EQ_INT) return (enum run_op)(op - RUN_EQ_INT + RUN_EQ);
-    return op;
-}
-
-bool slow_compare(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step,
-                  bool *truth_out)
+bool slow_compare(struct vm *vm, cy_value *r, const cy_value *k, const struct run_step *step, bool *truth_out)
 {
     enum run_op form = (enum run_op)step->op, op = slow_compare_of(form);
-    bool constant = form >= RUN_EQ_CONSTANT && form <= RUN_UNLESS_NE_CONSTANT;
-    cy_value b = r[step->b], c = constant ? instance->constants[step->c] : slow_right(r, step);
+    cy_value b = *run_slot(r, step->b), c = slow_right(r, k, step);
     int order;
     if (op == RUN_EQ || op == RUN_NE) {
-        bool equal;
-        cy_err err = value_compare(vm, b, c, &equal);
+        bool equal, paused;
+        cy_err err = value_compare_or_pause(vm, b, c, &equal, &paused);
         if (cy_failed(err)) return error_raise_walk(vm, err);
+        if (CY_UNLIKELY(paused)) {
+            vm->step_paused = true;
+            return false;
+        }
         *truth_out = equal == (op == RUN_EQ);
     } else if (!slow_order(vm, b, c, &order))
         return slow_operands_refused(vm, slow_sign(form), b, c);
@@ -317,16 +324,16 @@ static bool slow_is_of(const struct instance *instance, cy_value value, const st
 
 void slow_is(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step)
 {
-    bool is = slow_is_of(instance, r[step->b], step);
+    bool is = slow_is_of(instance, *run_slot(r, step->b), step);
     slow_let_go(vm, r, step);
-    slow_put(vm, &r[step->a], value_bool(is));
+    slow_put(vm, run_slot(r, step->a), value_bool(is));
 }
 
 bool slow_check(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step)
 {
-    if (slow_is_of(instance, r[step->b], step)) return true;
+    if (slow_is_of(instance, *run_slot(r, step->b), step)) return true;
     const char *wanted = step->op == RUN_CHECK_KIND
                              ? kind_name((enum value_kind)step->c, false)
                              : (const char *)string_of(instance->shapes[step->c]->name)->data;
-    return error_raise(vm, CY_ERR(TYPE), MESSAGE_KIND, wanted, value_kind_text(vm, r[step->b]));
+    return error_raise(vm, CY_ERR(TYPE), MESSAGE_KIND, wanted, value_kind_text(vm, *run_slot(r, step->b)));
 }

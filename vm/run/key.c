@@ -37,7 +37,7 @@ static cy_err key_hash_float(struct vm *vm, double number, uint64_t *hash_out)
     int64_t same;
     if (number != number) return CY_ERR(KEY);
     if (!cy_failed(arith_float_to_int(number, &same)) && (double)same == number) {
-        *hash_out = hash_u64(vm->options.seed, (uint64_t)same);
+        *hash_out = map_object_hash_int(vm->options.seed, (uint64_t)same);
         return CY_OK;
     }
     uint64_t bits;
@@ -58,7 +58,7 @@ static cy_err key_hash_plain(struct vm *vm, cy_value key, bool inside, uint64_t 
         *hash_out = hash_u64(vm->options.seed, KEY_NIL);
         return CY_OK;
     case TAG_BOOL: *hash_out = key_mix(vm, KEY_BOOL, key.as.b); return CY_OK;
-    case TAG_INT: *hash_out = hash_u64(vm->options.seed, (uint64_t)key.as.i); return CY_OK;
+    case TAG_INT: *hash_out = map_object_hash_int(vm->options.seed, (uint64_t)key.as.i); return CY_OK;
     case TAG_FLOAT: return key_hash_float(vm, key.as.f, hash_out);
     case TAG_STR: *hash_out = string_hash(vm, string_of(key)); return CY_OK;
     case TAG_RANGE:
@@ -147,6 +147,7 @@ static cy_err key_hash_content(struct vm *vm, struct key_walk *walk, cy_value co
 {
     CY_TRY(key_hash_plain(vm, content, true, hash_out, descend_out));
     CY_TRY(visited_step(vm, &walk->steps));
+    if (walk->steps > LIMIT_KEY_STEPS) return (cy_err){CY_ERR_LIMIT, LIMIT_KEY_STEPS};
     const uint64_t *known = *descend_out ? visited_find(&walk->visited, content.as.object) : NULL;
     if (!known) return CY_OK;
     *hash_out = *known;

@@ -13,7 +13,8 @@
 static size_t list_item_bytes(enum list_kind kind)
 {
     switch (kind) {
-    case LIST_BYTE: return 1;
+    case LIST_BYTE:
+    case LIST_BOOL: return 1;
     case LIST_INT64:
     case LIST_FLOAT64: return 8;
     default: return sizeof(cy_value);
@@ -36,10 +37,13 @@ static enum list_kind list_kind_with(enum list_kind kind, cy_value item)
 {
     bool is_int = item.tag == TAG_INT;
     switch (kind) {
-    case LIST_EMPTY: return is_int ? LIST_INT64 : item.tag == TAG_FLOAT ? LIST_FLOAT64 : LIST_ANY;
+    case LIST_EMPTY:
+        if (item.tag == TAG_BOOL) return LIST_BOOL;
+        return is_int ? LIST_INT64 : item.tag == TAG_FLOAT ? LIST_FLOAT64 : LIST_ANY;
     case LIST_BYTE:
         if (!is_int) return LIST_ANY;
         return item.as.i >= 0 && item.as.i <= 255 ? LIST_BYTE : LIST_INT64;
+    case LIST_BOOL: return item.tag == TAG_BOOL ? LIST_BOOL : LIST_ANY;
     case LIST_INT64: return is_int ? LIST_INT64 : LIST_ANY;
     case LIST_FLOAT64: return item.tag == TAG_FLOAT ? LIST_FLOAT64 : LIST_ANY;
     default: return LIST_ANY;
@@ -155,7 +159,8 @@ static cy_err list_make_room(struct vm *vm, struct list *list, enum list_kind ki
 static void list_store(struct list *list, uint32_t index, cy_value owned_item)
 {
     switch (list_kind_of(list)) {
-    case LIST_BYTE: list->items.bytes[index] = (uint8_t)owned_item.as.i; return;
+    case LIST_BYTE:
+    case LIST_BOOL: list->items.bytes[index] = (uint8_t)owned_item.as.i; return;
     case LIST_INT64: list->items.ints[index] = owned_item.as.i; return;
     case LIST_FLOAT64: list->items.floats[index] = owned_item.as.f; return;
     default: list->items.any[index] = owned_item; return;

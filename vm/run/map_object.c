@@ -17,7 +17,8 @@
 
 static bool map_object_is_hole(const struct map_object_entry *entry) { return entry->key.tag == TAG_ABSENT; }
 static size_t map_object_entry_bytes(size_t capacity) { return capacity * sizeof(struct map_object_entry); }
-static size_t map_object_slot_bytes(size_t count) { return count * sizeof(uint32_t); }
+static size_t map_object_slot_bytes(size_t count) { return count * sizeof(struct map_object_slot); }
+static uint32_t map_object_tag(uint64_t hash) { return (uint32_t)(hash >> 32); }
 
 cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out)
 {
@@ -90,15 +91,52 @@ cy_err map_object_find(struct vm *vm, const struct map_object *map, cy_value key
     }
     uint32_t mask = map->slot_count - 1;
     for (uint32_t slot = (uint32_t)hash & mask; !equal; slot = (slot + 1) & mask) {
-        uint32_t index = map->slots[slot];
+        uint32_t index = map->slots[slot].index;
         if (index == MAP_OBJECT_NONE) return CY_OK;
-        if (index == MAP_OBJECT_REMOVED) continue;
+        if (index == MAP_OBJECT_REMOVED || map->slots[slot].tag != map_object_tag(hash)) continue;
         const struct map_object_entry *entry = &map->entries[index];
         if (entry->hash != hash) continue;
         CY_TRY(map_object_key_equal(vm, entry->key, key, &equal));
         if (equal) *index_out = index;
     }
     return CY_OK;
+}
+
+/* Whether the entry is that of a str or int: 0, 1; 2 when its key is of another kind. */
+static inline int map_object_is_entry(const struct map_object_entry *entry, cy_value key, uint64_t hash)
+{
+    if (entry->hash != hash || map_object_is_hole(entry)) return 0;
+    if (entry->key.tag != key.tag) return 2;
+    if (key.tag == TAG_INT) return entry->key.as.i == key.as.i;
+    const struct string *a = string_of(entry->key), *b = string_of(key);
+    return a == b || (a->count == b->count && memcmp(a->data, b->data, a->count) == 0);
+}
+
+bool map_object_look(struct vm *vm, const struct map_object *map, cy_value key, cy_value **place_out)
+{
+    uint64_t hash;
+    if (key.tag == TAG_STR)
+        hash = string_hash(vm, string_of(key));
+    else if (key.tag == TAG_INT)
+        hash = map_object_hash_int(vm->options.seed, (uint64_t)key.as.i);
+    else
+        return false;
+    *place_out = NULL;
+    uint32_t mask = map->slot_count - 1, slot = (uint32_t)hash & mask;
+    for (uint32_t i = 0;; i++, slot = (slot + 1) & mask) {
+        uint32_t index = i;
+        if (map->slot_count > 0) {
+            index = map->slots[slot].index;
+            if (index == MAP_OBJECT_NONE) return true;
+            if (index == MAP_OBJECT_REMOVED || map->slots[slot].tag != map_object_tag(hash)) continue;
+        } else if (i >= map->entry_count)
+            return true;
+        int is = map_object_is_entry(&map->entries[index], key, hash);
+        if (is == 2) return false;
+        if (is == 0) continue;
+        *place_out = &map->entries[index].value;
+        return true;
+    }
 }
 
 /* Puts every entry into `slots`, which has a free one left for each. */
@@ -108,8 +146,8 @@ static void map_object_fill_slots(struct map_object *map)
     uint32_t mask = map->slot_count - 1;
     for (uint32_t i = 0; i < map->entry_count; i++) {
         uint32_t slot = (uint32_t)map->entries[i].hash & mask;
-        while (map->slots[slot] != MAP_OBJECT_NONE) slot = (slot + 1) & mask;
-        map->slots[slot] = i;
+        while (map->slots[slot].index != MAP_OBJECT_NONE) slot = (slot + 1) & mask;
+        map->slots[slot] = (struct map_object_slot){i, map_object_tag(map->entries[i].hash)};
     }
 }
 
@@ -131,7 +169,7 @@ static cy_err map_object_rebuild_slots(struct vm *vm, struct map_object *map, si
     if (entry_capacity > MAP_OBJECT_SCAN_MAX)
         for (count = 16; count < entry_capacity * 2;) count *= 2;
     if (count != map->slot_count) {
-        uint32_t *slots = count ? heap_alloc(vm, map_object_slot_bytes(count)) : NULL;
+        struct map_object_slot *slots = count ? heap_alloc(vm, map_object_slot_bytes(count)) : NULL;
         if (count && !slots) return CY_ERR(NO_MEMORY);
         heap_free(vm, map->slots, map_object_slot_bytes(map->slot_count));
         map->slots = slots;
@@ -184,8 +222,8 @@ cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned
     unshared->entries[index] = (struct map_object_entry){owned_key, owned_value, hash};
     if (unshared->slot_count > 0) {
         uint32_t mask = unshared->slot_count - 1, slot = (uint32_t)hash & mask;
-        while (unshared->slots[slot] < MAP_OBJECT_REMOVED) slot = (slot + 1) & mask;
-        unshared->slots[slot] = index;
+        while (unshared->slots[slot].index < MAP_OBJECT_REMOVED) slot = (slot + 1) & mask;
+        unshared->slots[slot] = (struct map_object_slot){index, map_object_tag(hash)};
     }
     return CY_OK;
 
@@ -237,7 +275,13 @@ cy_err map_get(struct vm *vm, cy_value map, cy_value key, bool *found_out, cy_va
     CHECK(map.tag == TAG_MAP);
     uint64_t hash;
     uint32_t index;
+    cy_value *place;
     *found_out = false;
+    if (map_object_look(vm, map_object_of(map), key, &place)) {
+        *found_out = place != NULL;
+        if (place) *value_out = *place;
+        return CY_OK;
+    }
     CY_TRY(map_object_hash_key(vm, key, &hash));
     CY_TRY(map_object_find(vm, map_object_of(map), key, hash, &index));
     *found_out = index != MAP_OBJECT_NONE;
@@ -253,7 +297,7 @@ static uint32_t map_object_find_text(struct vm *vm, const struct map_object *map
     for (uint32_t i = 0;; i++, slot = (slot + 1) & mask) {
         uint32_t index = i;
         if (map->slot_count > 0)
-            index = map->slots[slot];
+            index = map->slots[slot].index;
         else if (i >= map->entry_count)
             return MAP_OBJECT_NONE;
         if (index == MAP_OBJECT_NONE) return MAP_OBJECT_NONE;
@@ -338,8 +382,8 @@ cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out)
     struct map_object_entry *entry = &object->entries[index], before = *entry;
     if (object->slot_count > 0) {
         uint32_t mask = object->slot_count - 1, slot = (uint32_t)hash & mask;
-        while (object->slots[slot] != index) slot = (slot + 1) & mask;
-        object->slots[slot] = MAP_OBJECT_REMOVED;
+        while (object->slots[slot].index != index) slot = (slot + 1) & mask;
+        object->slots[slot].index = MAP_OBJECT_REMOVED;
     }
     entry->key = value_absent();
     entry->value = value_absent();

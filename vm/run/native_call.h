@@ -8,6 +8,8 @@
  *
  *   DONE  result is set (owned by the caller from then on; nil by default)
  *   FAIL  native_fail* was called
+ *   AGAIN the turn is over and there is more to do: the body is called again in the task's next turn, with the same
+ *         arguments, which it must not have moved out. What it has done so far is its work (native_keep_work).
  *   WAIT  native_wait was called; the fiber is parked until vm_complete* with the ticket. Cancelling the fiber calls
  *         `cancel` once, after which the operation must not complete it (a late completion is ignored: its generation
  *         is old). A native that can answer at once returns DONE instead; vm_complete* before the native returned is
@@ -23,7 +25,7 @@
 struct fiber;
 struct instance;
 
-enum native_outcome { NATIVE_DONE, NATIVE_FAIL, NATIVE_WAIT };
+enum native_outcome { NATIVE_DONE, NATIVE_FAIL, NATIVE_WAIT, NATIVE_AGAIN };
 
 /* Names one wait of one fiber. A fiber's generation moves on at every wake-up. */
 typedef struct wait_ticket {
@@ -73,6 +75,12 @@ enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy
 
 /* Prepares to return NATIVE_WAIT. `cancel` gets `operation`. */
 wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation), void *operation);
+/* What an earlier call of this body kept, NULL in the first one. */
+void *native_work(const struct native_call *call);
+/* `free` gets it when the body has returned DONE or FAIL, or when the task is stopped. */
+void native_keep_work(struct native_call *call, void *owned_work, void (*free)(struct vm *vm, void *work));
+/* The task's turn is over: a body that can go on later returns AGAIN. */
+bool native_turn_over(const struct native_call *call);
 /* Charges `steps` of the budget for long native work (about one per 100 bytes or items). */
 void native_charge(struct native_call *call, uint64_t steps);
 /* What is left of the budget, below 0 once it is used up. What calls of object.h charged is the difference of two of

@@ -75,8 +75,9 @@ static bool native_allowed_now(struct fiber *fiber, const struct native_link *li
         return error_raise(fiber->vm, CY_ERR(UNSUPPORTED), MESSAGE_MAIN_ONLY, link->row->english);
     if (!fiber->initialising) return true;
     if (link->row->capability)
-        return error_raise(fiber->vm, CY_ERR(CAPABILITY), MESSAGE_INIT_CAPABILITY, link->row->english,
-                           capability_word((enum capability)(link->row->capability & -link->row->capability)));
+        return error_raise(
+            fiber->vm, CY_ERR(CAPABILITY), MESSAGE_INIT_CAPABILITY, link->row->english,
+            capability_word((enum capability)(link->row->capability & -link->row->capability)));
     if (link->row->flags & NATIVE_FLAG_WAIT)
         return error_raise(fiber->vm, CY_ERR(UNSUPPORTED), MESSAGE_INIT_WAIT, link->row->english);
     return true;
@@ -121,6 +122,12 @@ enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy
         value_unref(vm, call.error);
         return native_park(fiber, &call, link);
     }
+    if (outcome == NATIVE_AGAIN) {
+        CHECK(fiber->work);
+        vm->step_paused = true;
+        return INVOKE_FAIL;
+    }
+    fiber_drop_work(vm, fiber);
     CHECK(fiber->state == FIBER_RUNNING); /* a body that called native_wait returns NATIVE_WAIT */
     if (outcome == NATIVE_DONE) {
         value_unref(vm, call.error);
@@ -177,6 +184,17 @@ wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation
     fiber->state = FIBER_WAITING;
     return (wait_ticket){fiber->index, fiber->generation};
 }
+
+void *native_work(const struct native_call *call) { return call->fiber->work; }
+
+void native_keep_work(struct native_call *call, void *owned_work, void (*free)(struct vm *vm, void *work))
+{
+    CHECK(!call->fiber->work);
+    call->fiber->work = owned_work;
+    call->fiber->work_free = free;
+}
+
+bool native_turn_over(const struct native_call *call) { return call->fiber && call->vm->budget < 0; }
 
 void native_charge(struct native_call *call, uint64_t steps) { vm_charge(call->vm, steps); }
 

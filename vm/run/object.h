@@ -109,13 +109,19 @@ cy_bytes error_message(struct vm *vm, cy_value error);
 cy_value error_data(struct vm *vm, cy_value error);
 
 /* -- any value ------------------------------------------------------------------------------------------- */
-/* ==; past LIMIT_VALUE_DEPTH containers are compared by identity. Walks shared parts once and charges the budget.
- * NO_MEMORY when there is none to walk down with; DEPTH past LIMIT_KEY_NESTING, LIMIT past LIMIT_WALK_STEPS. */
+/* == of two keys, in one go. Walks shared parts once and charges the budget. NO_MEMORY when there is none to walk down
+ * with; DEPTH past LIMIT_KEY_NESTING, LIMIT past LIMIT_KEY_STEPS. */
 CY_NODISCARD cy_err value_compare(struct vm *vm, cy_value a, cy_value b, bool *equal_out);
-/* Index of the first item equal to `item`, -1 when there is none. Fails as value_compare, LIMIT for all items
- * together. */
-CY_NODISCARD cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out);
-/* The same for callers that cannot fail: what cannot be compared is not equal. */
+/* == of any values, however deep. `*paused_out`: the turn is over, and the task must call again with the same values in
+ * its next one (what it has found so far is kept). LIMIT past LIMIT_WALK_STEPS, for all turns together. Outside of a
+ * task it does not pause. */
+CY_NODISCARD cy_err value_compare_or_pause(struct vm *vm, cy_value a, cy_value b, bool *equal_out,
+                                           bool *paused_out);
+/* Index of the first item equal to `item`, -1 when there is none. Pauses and fails as value_compare_or_pause, LIMIT for
+ * all items together. */
+CY_NODISCARD cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out,
+                              bool *paused_out);
+/* == in one go, for callers that cannot fail: what cannot be compared is not equal. */
 bool value_equal(struct vm *vm, cy_value a, cy_value b);
 /* A text made of values: format_begin bounds it by LIMIT_FORMAT_BYTES and by what the VM may still allocate.
  * format_end charges for it and says how it went: CY_OK, TOO_LARGE (the row), or NO_MEMORY. The builder stays the

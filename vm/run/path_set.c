@@ -3,8 +3,8 @@
  * vm/run/path_set.c: c[k], c.name, and writing inside values without copying what nobody else holds.
  *
  *   local[k1][k2] = v      (also = that + v, = that + [v])
- *                          walks k1 .. k(n-1); a shared level is copied (one level, counted), an unshared
- *                          one is entered as it is; the last key is set in place.
+ *                          k1 .. k(n-1) are entered, one step for each; a shared level is copied (one level,
+ *                          counted), an unshared one is entered as it is; the last key is set in place.
  *
  * In:   values and keys. Out: items, or errors that name the range or the nearest name.
  * Invariant: what somebody else holds never changes. A failed write leaves equal values, though perhaps
@@ -79,16 +79,16 @@ static bool path_failed(struct vm *vm, cy_err err, cy_value key)
 
 /* -- reading --------------------------------------------------------------------------------------------- */
 
-static bool path_slice(struct vm *vm, cy_value container, const struct range *range, cy_value *owned_out)
+static bool path_slice(struct vm *vm, cy_value container, int64_t from, int64_t to, cy_value *owned_out)
 {
     bool list = container.tag == TAG_LIST;
     int64_t count = list ? list_of(container)->count : string_of(container)->count;
-    if (range->from < 0 || range->to < range->from || range->to > count)
-        return error_raise(vm, CY_ERR(INDEX), MESSAGE_SLICE, (long long)range->from, (long long)range->to,
+    if (from < 0 || to < from || to > count)
+        return error_raise(vm, CY_ERR(INDEX), MESSAGE_SLICE, (long long)from, (long long)to,
                            (long long)count);
-    size_t begin = (size_t)range->from, end = (size_t)range->to;
-    cy_err err = list ? list_slice(vm, container, begin, end, owned_out)
-                      : string_new(vm, cy_bytes_slice(string_bytes(container), begin, end), owned_out);
+    cy_err err =
+        list ? list_slice(vm, container, (size_t)from, (size_t)to, owned_out)
+             : string_new(vm, cy_bytes_slice(string_bytes(container), (size_t)from, (size_t)to), owned_out);
     return cy_failed(err) ? error_raise_plain(vm, err) : true;
 }
 
@@ -96,7 +96,8 @@ static bool path_get_numbered(struct vm *vm, cy_value container, cy_value key, c
 {
     bool list = container.tag == TAG_LIST;
     uint32_t count = list ? list_of(container)->count : string_of(container)->count;
-    if (key.tag == TAG_RANGE) return path_slice(vm, container, range_of(key), owned_out);
+    if (key.tag == TAG_RANGE)
+        return path_slice(vm, container, range_of(key)->from, range_of(key)->to, owned_out);
     if (key.tag != TAG_INT)
         return error_raise(vm, CY_ERR(TYPE), MESSAGE_INDEX_KIND, value_kind_text(vm, container),
                            value_kind_text(vm, key));
@@ -110,6 +111,11 @@ static bool path_get_numbered(struct vm *vm, cy_value container, cy_value key, c
 static bool path_get_entry(struct vm *vm, cy_value map, cy_value key, cy_value *owned_out)
 {
     uint64_t hash;
+    cy_value *place;
+    if (map_object_look(vm, map_object_of(map), key, &place) && place) {
+        *owned_out = value_ref(*place);
+        return true;
+    }
     cy_err err = map_object_hash_key(vm, key, &hash);
     if (cy_failed(err)) return path_failed(vm, err, key);
     uint32_t index;
@@ -147,7 +153,7 @@ static bool path_get_field(struct vm *vm, cy_value container, cy_value name, cy_
     case TAG_MAP: return path_get_entry(vm, container, name, owned_out);
     case TAG_REF:
         if (!cy_bytes_equal(text, CY_BYTES("value"))) break;
-        *owned_out = value_ref(ref_of(container)->value);
+        *owned_out = value_ref(ref_touch(vm, container)->value);
         return true;
     case TAG_OPAQUE: {
         const struct opaque *opaque = opaque_of(container);
@@ -187,27 +193,73 @@ static bool path_get(struct vm *vm, cy_value container, cy_value key, cy_value *
     }
 }
 
-bool slow_index_get(struct vm *vm, cy_value *r, const struct run_step *step)
+/* Lets go of the key and stores the item. */
+static bool path_index_done(struct vm *vm, cy_value *r, const struct run_step *step, cy_value owned_item)
 {
-    bool number = step->op == RUN_INDEX_GET_INT;
-    cy_value key = number ? value_int((int32_t)step->c) : r[step->c], item;
-    if (!path_get(vm, r[step->b], key, &item)) return false;
-    if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-    if (!number && (step->x & RUN_OWN_C)) slow_clear(vm, &r[step->c]);
-    slow_put(vm, &r[step->a], item);
+    bool number = run_op_flags[step->op] & RUN_FLAG_INT_C;
+    if (!number && (step->x & RUN_OWN_C)) slow_clear(vm, run_slot(r, step->c));
+    slow_put(vm, run_slot(r, step->a), owned_item);
     return true;
 }
+
+bool slow_index_get_from(struct vm *vm, cy_value *r, const struct run_step *step, cy_value container)
+{
+    cy_value item;
+    if (!path_get(vm, container, *run_slot(r, step->c), &item)) return false;
+    return path_index_done(vm, r, step, item);
+}
+
+bool slow_index_get(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    bool number = run_op_flags[step->op] & RUN_FLAG_INT_C;
+    cy_value key = number ? value_int((int32_t)step->c) : *run_slot(r, step->c), item;
+    if (!path_get(vm, *run_slot(r, step->b), key, &item)) return false;
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    return path_index_done(vm, r, step, item);
+}
+
+/* r[b][r[c]..r[c+1]] as INDEX_GET with a range does it, without the range, unless what is indexed is no list or str. */
+bool slow_slice(struct vm *vm, cy_value *r, const struct run_step *step)
+{
+    cy_value *bounds = run_slot(r, step->c), *b = run_slot(r, step->b), item, range;
+    bool done;
+    if (bounds[0].tag != TAG_INT || bounds[1].tag != TAG_INT)
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_LOOP_INTS, value_kind_text(vm, bounds[0]),
+                           value_kind_text(vm, bounds[1]));
+    if (b->tag == TAG_LIST || b->tag == TAG_STR)
+        done = path_slice(vm, *b, bounds[0].as.i, bounds[1].as.i, &item);
+    else {
+        cy_err err = range_new(vm, bounds[0].as.i, bounds[1].as.i, &range);
+        if (cy_failed(err)) return error_raise_plain(vm, err);
+        done = path_get(vm, *b, range, &item);
+        value_unref(vm, range);
+    }
+    if (!done) return false;
+    if (step->x & RUN_OWN_B) slow_clear(vm, b);
+    slow_put(vm, run_slot(r, step->a), item);
+    return true;
+}
+
+const char run_cache_ref = 0;
 
 /* Remembers where the field was, so that the next access need not search. */
 static void path_remember(const struct instance *instance, cy_value container, cy_value name,
                           struct run_cache *cache)
 {
-    if (container.tag == TAG_RECORD) {
+    if (container.tag == TAG_REF) {
+        cache->shape = &run_cache_ref;
+        cache->kind = RUN_CACHE_ANY;
+    } else if (container.tag == TAG_RECORD) {
         /* Another instance's shape may be freed while this code lives, and its address used again. */
         const void *owner = record_of(container)->shape->owner;
         if (owner != instance) return; /* nor the VM's own shape: reading an error's stack formats it first */
-        cache->shape = record_of(container)->shape;
-        cache->index = record_shape_find(record_of(container)->shape, string_bytes(name));
+        const struct record_shape *shape = record_of(container)->shape;
+        cache->shape = shape;
+        cache->index = record_shape_find(shape, string_bytes(name));
+        const struct record_rule *rule = shape->rules ? &shape->rules[cache->index] : NULL;
+        cache->kind = !rule || rule->kind == RECORD_FIELD_ANY ? RUN_CACHE_ANY
+                      : rule->serial                          ? RUN_CACHE_ASK
+                                                              : rule->kind;
     } else if (container.tag == TAG_MAP) {
         const struct map_object *map = map_object_of(container);
         const struct string *string = string_of(name);
@@ -216,6 +268,7 @@ static void path_remember(const struct instance *instance, cy_value container, c
                 continue;
             cache->shape = NULL;
             cache->index = i;
+            cache->kind = RUN_CACHE_ANY;
             return;
         }
     }
@@ -224,10 +277,10 @@ static void path_remember(const struct instance *instance, cy_value container, c
 bool slow_field_get(struct vm *vm, cy_value *r, const struct instance *instance, struct run_step *step)
 {
     cy_value name = instance->constants[step->c], item;
-    if (!path_get_field(vm, r[step->b], name, &item)) return false;
-    path_remember(instance, r[step->b], name, (struct run_cache *)(step + 1));
-    if (step->x & RUN_OWN_B) slow_clear(vm, &r[step->b]);
-    slow_put(vm, &r[step->a], item);
+    if (!path_get_field(vm, *run_slot(r, step->b), name, &item)) return false;
+    path_remember(instance, *run_slot(r, step->b), name, (struct run_cache *)(step + 1));
+    if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
+    slow_put(vm, run_slot(r, step->a), item);
     return true;
 }
 
@@ -250,11 +303,13 @@ static bool path_unshare(struct vm *vm, cy_value *cell)
     return true;
 }
 
-bool slow_append(struct vm *vm, cy_value *list, cy_value *item_slot)
+bool slow_append(struct vm *vm, cy_value *list, cy_value owned_item)
 {
-    if (list->tag != TAG_LIST)
+    if (list->tag != TAG_LIST) {
+        value_unref(vm, owned_item);
         return error_raise(vm, CY_ERR(TYPE), MESSAGE_APPEND_KIND, value_kind_text(vm, *list));
-    cy_err err = list_append(vm, list, slow_take(item_slot));
+    }
+    cy_err err = list_append(vm, list, owned_item);
     return cy_failed(err) ? path_failed(vm, err, value_nil()) : true;
 }
 
@@ -299,6 +354,9 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
         *inner_out = &list_of(*cell)->items.any[index];
         return true;
     case TAG_MAP: {
+        if (value_is_unshared(*cell) && map_object_look(vm, map_object_of(*cell), key, inner_out) &&
+            *inner_out)
+            return true;
         cy_err err = map_object_hash_key(vm, key, &hash);
         if (!cy_failed(err)) err = map_object_find(vm, map_object_of(*cell), key, hash, &index);
         if (cy_failed(err)) return path_failed(vm, err, key);
@@ -316,85 +374,153 @@ static bool path_enter(struct vm *vm, cy_value *cell, cy_value key, cy_value **i
         return true;
     case TAG_REF:
         if (!path_is_value_field(vm, *cell, key)) return false;
-        *inner_out = &ref_of(*cell)->value;
+        *inner_out = &ref_touch_to_write(vm, *cell)->value;
         return true;
     default: return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_WRITABLE, value_kind_text(vm, *cell));
     }
 }
 
-/* The last level: sets the item; a map gets a new key. Takes the value out of `value_slot` when it
- * succeeds or once the value cannot be refused any more. */
-static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value *value_slot)
+/* The last level: sets the item; a map gets a new key. */
+static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value owned)
 {
     uint32_t index;
+    cy_value *place;
     cy_err err;
     switch (cell->tag) {
     case TAG_LIST:
-        if (!path_list_index(vm, *cell, key, &index) || !path_unshare(vm, cell)) return false;
-        err = list_set(vm, list_of(*cell), index, slow_take(value_slot));
+        if (!path_list_index(vm, *cell, key, &index) || !path_unshare(vm, cell)) break;
+        err = list_set(vm, list_of(*cell), index, owned);
         return cy_failed(err) ? path_failed(vm, err, key) : true;
     case TAG_MAP:
-        if (!path_unshare(vm, cell)) return false;
-        err = map_object_set(vm, map_object_of(*cell), value_ref(key), slow_take(value_slot));
+        if (!path_unshare(vm, cell)) break;
+        if (map_object_look(vm, map_object_of(*cell), key, &place) && place) {
+            slow_put(vm, place, owned);
+            return true;
+        }
+        err = map_object_set(vm, map_object_of(*cell), value_ref(key), owned);
         return cy_failed(err) ? path_failed(vm, err, key) : true;
     case TAG_RECORD:
-        if (!path_field_index(vm, *cell, key, &index)) return false;
-        if (!record_check_field(vm, record_of(*cell)->shape, index, *value_slot)) return false;
-        if (!path_unshare(vm, cell)) return false;
-        slow_put(vm, &record_of(*cell)->fields[index], slow_take(value_slot));
+        if (!path_field_index(vm, *cell, key, &index)) break;
+        if (!record_check_field(vm, record_of(*cell)->shape, index, owned)) break;
+        if (!path_unshare(vm, cell)) break;
+        slow_put(vm, &record_of(*cell)->fields[index], owned);
         return true;
     case TAG_REF:
-        if (!path_is_value_field(vm, *cell, key)) return false;
-        slow_put(vm, &ref_of(*cell)->value, slow_take(value_slot));
+        if (!path_is_value_field(vm, *cell, key)) break;
+        slow_put(vm, &ref_touch_to_write(vm, *cell)->value, owned);
         return true;
-    default: return error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_WRITABLE, value_kind_text(vm, *cell));
+    default: error_raise(vm, CY_ERR(TYPE), MESSAGE_NOT_WRITABLE, value_kind_text(vm, *cell)); break;
     }
+    value_unref(vm, owned);
+    return false;
 }
-
-bool slow_path_set(struct vm *vm, cy_value *target, cy_value *keys, uint32_t count)
-{
-    cy_value *cell = target;
-    for (uint32_t i = 0; i + 1 < count; i++)
-        if (!path_enter(vm, cell, keys[i], &cell)) return false;
-    if (!path_set_last(vm, cell, keys[count - 1], &keys[count])) return false;
-    for (uint32_t i = 0; i < count; i++) slow_clear(vm, &keys[i]);
-    return true;
-}
-
-/* -- adding ---------------------------------------------------------------------------------------------- */
 
 /* cell = cell + value. A str or list grows where it is and keeps its kind; of the rest the sum is made beside it and
- * then set, because a record's field, or a list of bare numbers, may refuse it or store it otherwise. */
-static bool path_add_last(struct vm *vm, cy_value *cell, cy_value key, cy_value *value_slot, bool append)
+ * then set, because a record's field, or a list of bare numbers, may refuse it or store it otherwise. `value` is
+ * borrowed. */
+static bool path_add_last(struct vm *vm, cy_value *cell, cy_value key, cy_value value)
 {
     cy_value *place = NULL, sum;
     bool bare = cell->tag == TAG_LIST && list_kind_of(list_of(*cell)) != LIST_ANY;
     if (!bare && !path_enter(vm, cell, key, &place)) return false;
-    if (place && append) return slow_append(vm, place, value_slot);
-    if (place && value_is_heap(*place)) return slow_add_in_place(vm, place, *value_slot);
+    if (place && value_is_heap(*place)) return slow_add_in_place(vm, place, value);
     if (bare) {
         uint32_t index;
         if (!path_list_index(vm, *cell, key, &index)) return false;
         sum = list_item(list_of(*cell), index);
-        if (append) return slow_append(vm, &sum, value_slot); /* a number: refused */
     } else
         sum = *place;
-    if (!slow_add_in_place(vm, &sum, *value_slot)) return false;
+    if (!slow_add_in_place(vm, &sum, value)) return false;
     if (place && cell->tag != TAG_RECORD) {
         *place = sum; /* it held no reference */
         return true;
     }
-    if (path_set_last(vm, cell, key, &sum)) return true;
-    slow_clear(vm, &sum);
+    return path_set_last(vm, cell, key, sum);
+}
+
+static bool path_append_last(struct vm *vm, cy_value *cell, cy_value key, cy_value owned)
+{
+    cy_value *place = NULL, number;
+    uint32_t index;
+    if (cell->tag == TAG_LIST && list_kind_of(list_of(*cell)) != LIST_ANY) {
+        if (path_list_index(vm, *cell, key, &index)) {
+            number = list_item(list_of(*cell), index);
+            return slow_append(vm, &number, owned); /* refused */
+        }
+    } else if (path_enter(vm, cell, key, &place))
+        return slow_append(vm, place, owned);
+    value_unref(vm, owned);
     return false;
 }
 
-bool slow_path_add(struct vm *vm, cy_value *target, cy_value *keys, uint32_t count, bool append)
+/* -- the steps ------------------------------------------------------------------------------------------- */
+
+cy_value *slow_enter_index(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step)
 {
-    cy_value *cell = target;
-    for (uint32_t i = 0; i + 1 < count; i++)
-        if (!path_enter(vm, cell, keys[i], &cell)) return false;
-    if (!path_add_last(vm, cell, keys[count - 1], &keys[count], append)) return false;
-    for (uint32_t i = 0; i <= count; i++) slow_clear(vm, &keys[i]);
-    return true;
+    cy_value key = step->x & RUN_NUMBER_C ? value_int((int32_t)step->c) : *run_slot(r, step->c), *place;
+    if (!path_enter(vm, cell, key, &place)) return NULL;
+    if (step->x & RUN_OWN_C) slow_clear(vm, run_slot(r, step->c));
+    return place;
+}
+
+cy_value *slow_enter_field(struct vm *vm, cy_value *cell, const struct instance *instance,
+                           struct run_step *step)
+{
+    cy_value name = instance->constants[step->c], *place;
+    if (!path_enter(vm, cell, name, &place)) return NULL;
+    path_remember(instance, *cell, name, (struct run_cache *)(step + 1));
+    return place;
+}
+
+static cy_value path_key(cy_value *r, const struct run_step *step)
+{
+    return step->x & RUN_NUMBER_B ? value_int((int32_t)step->b) : *run_slot(r, step->b);
+}
+static bool path_done(struct vm *vm, cy_value *r, const struct run_step *step, bool done)
+{
+    if (done && (step->x & RUN_OWN_B)) slow_clear(vm, run_slot(r, step->b));
+    return done;
+}
+
+bool slow_index_set(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step, cy_value owned)
+{
+    return path_done(vm, r, step, path_set_last(vm, cell, path_key(r, step), owned));
+}
+bool slow_index_append(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step,
+                       cy_value owned)
+{
+    return path_done(vm, r, step, path_append_last(vm, cell, path_key(r, step), owned));
+}
+bool slow_index_add(struct vm *vm, cy_value *r, cy_value *cell, const struct run_step *step, cy_value owned)
+{
+    bool done = path_add_last(vm, cell, path_key(r, step), owned);
+    value_unref(vm, owned);
+    return path_done(vm, r, step, done);
+}
+
+static bool path_field_done(const cy_value *cell, const struct instance *instance, struct run_step *step,
+                            bool done)
+{
+    if (done) path_remember(instance, *cell, instance->constants[step->b], (struct run_cache *)(step + 1));
+    return done;
+}
+
+bool slow_field_set(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
+                    cy_value owned)
+{
+    return path_field_done(cell, instance, step,
+                           path_set_last(vm, cell, instance->constants[step->b], owned));
+}
+bool slow_field_append(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
+                       cy_value owned)
+{
+    return path_field_done(cell, instance, step,
+                           path_append_last(vm, cell, instance->constants[step->b], owned));
+}
+bool slow_field_add(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
+                    cy_value owned)
+{
+    bool done = path_add_last(vm, cell, instance->constants[step->b], owned);
+    value_unref(vm, owned);
+    return path_field_done(cell, instance, step, done);
 }

@@ -107,6 +107,7 @@ void prepare_settle(struct prepare *p, uint32_t position)
     case NOTE_TAKE: prepare_emit(p, RUN_TAKE, 0, slot, entry->index, 0); break;
     case NOTE_INT: prepare_emit(p, RUN_INT, 0, slot, 0, entry->index); break;
     case NOTE_CONSTANT: prepare_emit(p, RUN_CONSTANT, 0, slot, 0, entry->index); break;
+    case NOTE_GLOBAL: prepare_emit(p, RUN_GLOBAL_GET, 0, slot, 0, entry->index); break;
     }
     *entry = (struct prepare_entry){NOTE_SLOT, 0};
 }
@@ -142,31 +143,18 @@ static void prepare_settle_takes(struct prepare *p, uint32_t local)
     }
 }
 
-enum {
-    PREPARE_LOOK_AHEAD = 32
-}; /* instructions; enough for a return's expression, and keeps preparing linear */
-
-/* True when nobody can see what is left in `local` after it was moved: straight code follows to the end of
- * the call. */
-static bool prepare_is_dead(const struct prepare *p, uint32_t local)
+/* All below the top `keep` entries. Between the push of a module variable and what takes it nothing may happen that
+ * gives another task a turn, or that writes: whoever takes it at once borrows its place. */
+static void prepare_settle_globals(struct prepare *p, uint32_t keep)
 {
-    if (p->has_handlers) return false;
-    cy_bytes code = cy_bytes_of(p->source->code, p->source->code_bytes);
-    uint32_t offset = p->instruction.next_offset;
-    for (int i = 0; i < PREPARE_LOOK_AHEAD; i++) {
-        struct instruction next;
-        if (!opcode_decode(code, offset, &next)) return false;
-        if (next.opcode == OP_RETURN || next.opcode == OP_THROW) return true;
-        if (next.opcode == OP_CLOSURE || next.opcode == OP_CLOSURE_WIDE) return false;
-        const struct format_row *format = format_row(opcode_row(next.opcode)->format);
-        for (int k = 0; k < format->operand_count; k++) {
-            uint8_t kind = format->operands[k].kind;
-            if (kind == OPERAND_FORWARD || kind == OPERAND_BACKWARD) return false;
-            if (kind == OPERAND_SLOT && next.operands[k] == local) return false;
-        }
-        offset = next.next_offset;
+    if (!p->has_globals) return;
+    PREPARE_EACH_NOTED(i)
+    {
+        uint32_t position = p->noted[i];
+        if (p->stack[position].kind == NOTE_GLOBAL && position + keep < p->height)
+            prepare_settle(p, position);
     }
-    return false;
+    if (keep == 0) p->has_globals = false;
 }
 
 /* Where the entry's value can be read; `own` is added to `*x` when the step must let go of it. */
@@ -205,6 +193,7 @@ static void prepare_local_set(struct prepare *p, uint32_t local)
     case NOTE_TAKE: prepare_emit(p, RUN_TAKE, 0, local, entry.index, 0); break;
     case NOTE_INT: prepare_emit(p, RUN_INT, 0, local, 0, entry.index); break;
     case NOTE_CONSTANT: prepare_emit(p, RUN_CONSTANT, 0, local, 0, entry.index); break;
+    case NOTE_GLOBAL: prepare_emit(p, RUN_GLOBAL_GET, 0, local, 0, entry.index); break;
     }
 }
 
@@ -242,29 +231,94 @@ static void prepare_local_add(struct prepare *p, uint32_t local)
     prepare_emit(p, RUN_LOCAL_ADD, x, local, 0, c);
 }
 
+/* The top entry as a step's v (run_op.def). A step that owns it moves it out, so a local needs no step of its own for
+ * that. */
+static uint32_t prepare_value(struct prepare *p, uint32_t *x)
+{
+    const struct prepare_entry *entry = &p->stack[p->height - 1];
+    if (entry->kind == NOTE_TAKE) {
+        *x |= RUN_OWN_C;
+        return entry->index;
+    }
+    if (entry->kind != NOTE_INT && entry->kind != NOTE_CONSTANT)
+        return prepare_operand(p, p->height - 1, RUN_OWN_C, x);
+    *x |= entry->kind == NOTE_INT ? RUN_NUMBER_C : RUN_CONSTANT_C;
+    return entry->index;
+}
+
 static void prepare_global_add(struct prepare *p, uint32_t global)
 {
-    uint32_t x = 0, c = prepare_operand(p, p->height - 1, RUN_OWN_C, &x);
+    uint32_t x = 0, c = prepare_value(p, &x);
     p->height--;
     prepare_emit(p, RUN_GLOBAL_ADD, x, global, 0, c);
 }
 
-static void prepare_append(struct prepare *p, enum run_op op, uint32_t target)
+/* Space behind a step: what was there last time. */
+static void prepare_emit_cache(struct prepare *p)
 {
-    if (op == RUN_LOCAL_APPEND) prepare_settle_local(p, target);
-    prepare_settle(p, p->height - 1);
-    p->height--;
-    prepare_emit(p, op, 0, target, prepare_slot(p, p->height), 0);
+    uint32_t step = p->fusable_step;
+    uint32_t cache = prepare_emit(p, RUN_JUMP, 0, 0, 0, 0);
+    if (cy_failed(p->err)) return;
+    p->fusable_step = step;
+    memset(&p->code[cache], 0, sizeof p->code[cache]);
 }
 
-/* SET, ADD and APPEND. */
-static void prepare_path_set(struct prepare *p, enum run_op op, uint32_t target, uint32_t key_count)
+static void prepare_append(struct prepare *p, enum run_op op, uint32_t target)
 {
-    bool local = op >= RUN_LOCAL_PATH_SET && op <= RUN_LOCAL_PATH_APPEND;
+    uint32_t x = 0;
+    if (op == RUN_LOCAL_APPEND) prepare_settle_local(p, target);
+    uint32_t c = prepare_value(p, &x);
+    p->height--;
+    prepare_emit(p, op, x, target, 0, c);
+}
+
+/* A key of a path that is a field's name: then a cache follows. */
+static bool prepare_is_name(const struct prepare *p, uint32_t position)
+{
+    const struct prepare_entry *entry = &p->stack[position];
+    return entry->kind == NOTE_CONSTANT && p->instance->constants[entry->index].tag == TAG_STR;
+}
+/* Makes sure that the key at `position` can be named by a step. */
+static uint32_t prepare_key(struct prepare *p, uint32_t position, uint32_t own, uint32_t number, uint32_t *x)
+{
+    if (p->stack[position].kind != NOTE_INT) return prepare_operand(p, position, own, x);
+    *x |= number;
+    return p->stack[position].index;
+}
+
+/* A write into what the keys lead to; `op` is INDEX_SET, INDEX_ADD or INDEX_APPEND. One step for each key, behind
+ * everything that fetches operands: between these steps nothing else may run. */
+static void prepare_path(struct prepare *p, enum run_op op, bool local, uint32_t target, uint32_t key_count)
+{
+    uint32_t first = p->height - key_count - 1, last = p->height - 2, x = 0;
     if (local) prepare_settle_local(p, target);
-    prepare_settle_from(p, p->height - key_count - 1);
+    for (uint32_t i = first; i <= last; i++)
+        if (!prepare_is_name(p, i)) prepare_key(p, i, RUN_OWN_B, RUN_NUMBER_B, &x);
+    x = 0;
+    uint32_t c = prepare_value(p, &x);
+    bool direct = local && key_count == 1, rooted = direct || (key_count > 1 && !prepare_is_name(p, first));
+    enum run_op enter = local ? RUN_LOCAL_PATH_INDEX : RUN_GLOBAL_PATH_INDEX;
+    if (!rooted) prepare_emit(p, local ? RUN_PATH_LOCAL : RUN_PATH_GLOBAL, 0, target, 0, 0);
+    for (uint32_t i = first; i < last; i++) {
+        uint32_t key_x = 0;
+        if (i == first && rooted) {
+            uint32_t key = prepare_key(p, i, RUN_OWN_C, RUN_NUMBER_C, &key_x);
+            prepare_emit(p, enter, key_x, target, 0, key);
+        } else if (prepare_is_name(p, i)) {
+            prepare_emit(p, RUN_PATH_FIELD, 0, 0, 0, p->stack[i].index);
+            prepare_emit_cache(p);
+        } else {
+            uint32_t key = prepare_key(p, i, RUN_OWN_C, RUN_NUMBER_C, &key_x);
+            prepare_emit(p, RUN_PATH_INDEX, key_x, 0, 0, key);
+        }
+    }
+    bool name = prepare_is_name(p, last);
+    uint32_t b = name ? p->stack[last].index : prepare_key(p, last, RUN_OWN_B, RUN_NUMBER_B, &x);
+    if (name) op = (enum run_op)(op - RUN_INDEX_SET + RUN_FIELD_SET);
+    if (direct) op = (enum run_op)(op - RUN_INDEX_SET + RUN_LOCAL_INDEX_SET);
+    prepare_emit(p, op, x, direct ? target : 0, b, c);
+    if (name) prepare_emit_cache(p);
     p->height -= key_count + 1;
-    prepare_emit(p, op, key_count, target, prepare_slot(p, p->height), 0);
 }
 
 static void prepare_global_set(struct prepare *p, uint32_t global)
@@ -296,40 +350,148 @@ static bool prepare_int_form(enum run_op op, int32_t number, enum run_op *form_o
     case RUN_MUL: *form_out = RUN_MUL_INT; return true;
     case RUN_DIV: *form_out = RUN_DIV_INT; return number > 0;
     case RUN_MOD: *form_out = RUN_MOD_INT; return number > 0;
-    case RUN_EQ: *form_out = RUN_EQ_INT; return true;
-    case RUN_NE: *form_out = RUN_NE_INT; return true;
-    case RUN_LT: *form_out = RUN_LT_INT; return true;
-    case RUN_LE: *form_out = RUN_LE_INT; return true;
-    case RUN_GT: *form_out = RUN_GT_INT; return true;
-    case RUN_GE: *form_out = RUN_GE_INT; return true;
+    case RUN_BIT_AND: *form_out = RUN_BIT_AND_INT; return true;
+    case RUN_BIT_OR: *form_out = RUN_BIT_OR_INT; return true;
+    case RUN_BIT_XOR: *form_out = RUN_BIT_XOR_INT; return true;
+    case RUN_SHIFT_LEFT: *form_out = RUN_SHIFT_LEFT_INT; return number >= 0 && number <= 63;
+    case RUN_SHIFT_RIGHT: *form_out = RUN_SHIFT_RIGHT_INT; return number >= 0 && number <= 63;
     case RUN_INDEX_GET: *form_out = RUN_INDEX_GET_INT; return true;
-    default: return false;
+    default: *form_out = (enum run_op)(op + RUN_COMPARE_COUNT); return op >= RUN_EQ && op <= RUN_GE;
     }
+}
+
+/* Steps whose right side may be this constant. */
+static bool prepare_constant_form(enum run_op op, cy_value constant, enum run_op *form_out)
+{
+    bool number = constant.tag == TAG_FLOAT && constant.as.f == constant.as.f;
+    switch (op) {
+    case RUN_ADD: *form_out = RUN_ADD_CONSTANT; return number;
+    case RUN_SUB: *form_out = RUN_SUB_CONSTANT; return number;
+    case RUN_MUL: *form_out = RUN_MUL_CONSTANT; return number;
+    case RUN_DIV: *form_out = RUN_DIV_CONSTANT; return number && constant.as.f != 0.0;
+    default: *form_out = (enum run_op)(op + 2 * RUN_COMPARE_COUNT); return op >= RUN_EQ && op <= RUN_GE;
+    }
+}
+
+/* Whether a number at the left may as well stand at the right: the same sum, product or answer. Whoever needs the order
+ * (an error's text, "+" of a str) is told by RUN_SWAPPED. */
+static bool prepare_turns(const struct prepare *p, enum run_op op, uint32_t left, uint32_t right)
+{
+    const struct prepare_entry *number = &p->stack[left];
+    if (p->stack[right].kind == NOTE_INT || p->stack[right].kind == NOTE_CONSTANT) return false;
+    if (op == RUN_EQ || op == RUN_NE) return number->kind == NOTE_INT || number->kind == NOTE_CONSTANT;
+    if (op != RUN_ADD && op != RUN_MUL) return false;
+    enum run_op form;
+    return number->kind == NOTE_INT ||
+           (number->kind == NOTE_CONSTANT &&
+            prepare_constant_form(op, p->instance->constants[number->index], &form));
+}
+
+/* k - r, k / r. */
+static bool prepare_from_constant(struct prepare *p, enum run_op op)
+{
+    uint32_t left = p->height - 2, x = 0;
+    if (p->stack[left].kind != NOTE_CONSTANT || (op != RUN_SUB && op != RUN_DIV)) return false;
+    cy_value constant = p->instance->constants[p->stack[left].index];
+    if (constant.tag != TAG_FLOAT || constant.as.f != constant.as.f) return false;
+    uint32_t b = p->stack[left].index, c = prepare_operand(p, p->height - 1, RUN_OWN_C, &x);
+    p->height -= 2;
+    prepare_emit_result(p, op == RUN_SUB ? RUN_CONSTANT_SUB : RUN_CONSTANT_DIV, x, b, c);
+    return true;
+}
+
+/* Whether the step before left its result in slot `b` and could as well leave the place it has it from, for the step
+ * that is emitted next: then it does from now on. */
+static bool prepare_borrow(struct prepare *p, uint32_t producer, uint32_t b)
+{
+    if (producer == PREPARE_NO_STEP || p->fusable_step != producer || p->code[producer].a != b) return false;
+    struct run_step *step = &p->code[producer];
+    bool from_cell = step->op >= RUN_CELL_INDEX_GET && step->op <= RUN_CELL_FIELD_GET;
+    /* A container that the step lets go of has no place that stays. */
+    bool from_slot = step->op >= RUN_INDEX_GET && step->op <= RUN_CAPTURE && !(step->x & RUN_OWN_B);
+    if (step->op == RUN_GLOBAL_INDEX_GET) {
+        step->op = RUN_GLOBAL_INDEX_BORROW;
+        return true;
+    }
+    if (!from_cell && !from_slot) return false;
+    step->op = (uint16_t)(step->op + (from_cell ? RUN_CELL_FIELD_BORROW - RUN_CELL_FIELD_GET : RUN_BORROW));
+    return true;
+}
+
+/* As prepare_operand for a left side, whose step may then be one to borrow from. */
+static uint32_t prepare_fetch(struct prepare *p, uint32_t position, uint32_t *x)
+{
+    bool global = p->stack[position].kind == NOTE_GLOBAL;
+    uint32_t b = prepare_operand(p, position, RUN_OWN_B, x);
+    if (global && !cy_failed(p->err)) p->fusable_step = p->step_count - 1;
+    return b;
+}
+
+/* c[from..to]: the range is not made (route_policy, string_split: a fifth). Its bounds stay in their two slots until
+ * the INDEX_GET, which is the next instruction. */
+static bool prepare_begin_slice(struct prepare *p)
+{
+    struct instruction next;
+    uint32_t offset = p->instruction.next_offset;
+    bool decoded = opcode_decode(cy_bytes_of(p->source->code, p->source->code_bytes), offset, &next);
+    if (!decoded || next.opcode != OP_INDEX_GET || p->heights[offset]) return false;
+    prepare_settle_from(p, p->height - 2);
+    p->height -= 2;
+    prepare_push(p, NOTE_SLOT, 0);
+    p->slice_offset = p->instruction.offset;
+    return true;
+}
+
+static void prepare_slice(struct prepare *p)
+{
+    uint32_t x = 0, range = prepare_slot(p, p->height - 1),
+             b = prepare_operand(p, p->height - 2, RUN_OWN_B, &x);
+    p->height -= 2;
+    prepare_emit_result(p, RUN_SLICE, x, b, range);
+    prepare_emit_cache(p);
+    if (!cy_failed(p->err)) p->offsets[p->step_count - 1] = p->slice_offset;
+    p->slice_offset = UINT32_MAX;
 }
 
 static void prepare_binary(struct prepare *p, enum run_op op)
 {
     uint32_t left = p->height - 2, right = p->height - 1, x = 0;
-    bool symmetric = op == RUN_EQ || op == RUN_NE;
-    if (symmetric && (p->stack[left].kind == NOTE_INT || p->stack[left].kind == NOTE_CONSTANT)) {
-        /* The constant to the right; the slot of a settled one does not move. */
-        if (p->stack[right].kind == NOTE_LOCAL || p->stack[right].kind == NOTE_TAKE) {
-            struct prepare_entry constant = p->stack[left];
-            p->stack[left] = p->stack[right];
-            p->stack[right] = constant;
-        }
+    if (op == RUN_RANGE && prepare_begin_slice(p)) return;
+    if (p->slice_offset != UINT32_MAX) {
+        prepare_slice(p);
+        return;
+    }
+    if (prepare_from_constant(p, op)) return;
+    if (prepare_turns(p, op, left, right)) {
+        left = p->height - 1;
+        right = p->height - 2;
+        x = op == RUN_ADD || op == RUN_MUL ? RUN_SWAPPED : 0;
     }
     struct prepare_entry entry = p->stack[right];
     enum run_op form = op;
-    uint32_t b = prepare_operand(p, left, RUN_OWN_B, &x), c;
+    bool global = op == RUN_INDEX_GET && p->stack[left].kind == NOTE_GLOBAL;
+    if (global && entry.kind != NOTE_INT)
+        prepare_operand(p, right, RUN_OWN_C, &x); /* what it emits goes first */
+    uint32_t b = prepare_fetch(p, left, &x), c;
+    uint32_t producer = p->stack[left].kind == NOTE_SLOT ? p->fusable_step : PREPARE_NO_STEP;
     if (entry.kind == NOTE_INT && prepare_int_form(op, (int32_t)entry.index, &form))
         c = entry.index;
-    else if (entry.kind == NOTE_CONSTANT && symmetric) {
-        form = op == RUN_EQ ? RUN_EQ_CONSTANT : RUN_NE_CONSTANT;
+    else if (entry.kind == NOTE_CONSTANT &&
+             prepare_constant_form(op, p->instance->constants[entry.index], &form))
         c = entry.index;
-    } else {
+    else {
         form = op;
         c = prepare_operand(p, right, RUN_OWN_C, &x);
+    }
+    if (op == RUN_INDEX_GET && prepare_borrow(p, producer, b)) {
+        form = (enum run_op)(form + RUN_CELL);
+        const struct run_step *from = &p->code[producer];
+        if (form == RUN_CELL_INDEX_GET && from->op == RUN_GLOBAL_BORROW) {
+            form = RUN_GLOBAL_INDEX_GET;
+            b = from->c;
+            x &= ~(uint32_t)RUN_OWN_B;
+            p->step_count--;
+        }
     }
     p->height -= 2;
     prepare_emit_result(p, form, x, b, c);
@@ -352,6 +514,36 @@ static void prepare_call_value(struct prepare *p, enum run_op op, uint32_t arg_c
     prepare_push(p, NOTE_SLOT, 0);
 }
 
+/* The natives that are steps of their own: their arguments are fetched from where they are, and what these steps cannot
+ * do themselves they leave to the native (slow_native). FNV-1a 2.8 times as fast, route_policy a fifth faster. */
+static enum run_op prepare_native_step(uint16_t number, uint32_t *arg_count_out)
+{
+    *arg_count_out = number == NATIVE_length || number == NATIVE_math_sqrt ? 1 : 2;
+    switch (number) {
+    case NATIVE_length: return RUN_LEN;
+    case NATIVE_math_sqrt: return RUN_SQRT;
+    case NATIVE_int_wrapping_add: return RUN_WRAPPING_ADD;
+    case NATIVE_int_wrapping_mul: return RUN_WRAPPING_MUL;
+    case NATIVE_map_get: return RUN_MAP_GET;
+    case NATIVE_map_has: return RUN_MAP_HAS;
+    default: return RUN_NATIVE;
+    }
+}
+
+static void prepare_native(struct prepare *p, uint32_t import, uint32_t arg_count)
+{
+    uint32_t fits, x = 0, c = 0;
+    enum run_op op = prepare_native_step(p->instance->natives[import].row->number, &fits);
+    if (op == RUN_NATIVE || arg_count != fits) {
+        prepare_window(p, RUN_NATIVE, arg_count, arg_count, import);
+        return;
+    }
+    uint32_t b = prepare_operand(p, p->height - arg_count, RUN_OWN_B, &x);
+    if (arg_count == 2) c = prepare_value(p, &x);
+    p->height -= arg_count;
+    prepare_emit_result(p, op, x, b, c);
+}
+
 static void prepare_call_function(struct prepare *p, uint32_t function, uint32_t arg_count)
 {
     const struct function *callee = &p->instance->program->functions[function];
@@ -361,14 +553,13 @@ static void prepare_call_function(struct prepare *p, uint32_t function, uint32_t
 
 static void prepare_field_get(struct prepare *p, uint32_t constant)
 {
-    uint32_t x = 0, b = prepare_operand(p, p->height - 1, RUN_OWN_B, &x);
+    uint32_t x = 0, top = p->height - 1;
+    uint32_t b = prepare_fetch(p, top, &x);
+    uint32_t producer = p->stack[top].kind == NOTE_SLOT ? p->fusable_step : PREPARE_NO_STEP;
     p->height--;
-    prepare_emit_result(p, RUN_FIELD_GET, x, b, constant);
-    uint32_t step = p->fusable_step;
-    uint32_t cache = prepare_emit(p, RUN_JUMP, 0, 0, 0, 0); /* its space only */
-    if (cy_failed(p->err)) return;
-    p->fusable_step = step;
-    memset(&p->code[cache], 0, sizeof p->code[cache]);
+    bool cell = prepare_borrow(p, producer, b);
+    prepare_emit_result(p, cell ? RUN_CELL_FIELD_GET : RUN_FIELD_GET, x, b, constant);
+    prepare_emit_cache(p);
 }
 
 /* Tests the value where it is; it stays what it was. */
@@ -399,31 +590,18 @@ static void prepare_return(struct prepare *p)
     p->height--;
 }
 
-static bool prepare_unless_form(enum run_op op, enum run_op *form_out)
-{
-    if (op >= RUN_EQ && op <= RUN_GE_INT)
-        *form_out = (enum run_op)(op - RUN_EQ + RUN_UNLESS_EQ);
-    else if (op == RUN_EQ_CONSTANT)
-        *form_out = RUN_UNLESS_EQ_CONSTANT;
-    else if (op == RUN_NE_CONSTANT)
-        *form_out = RUN_UNLESS_NE_CONSTANT;
-    else
-        return false;
-    return true;
-}
-
 static void prepare_jump_if(struct prepare *p, enum run_op op, uint32_t target)
 {
     uint32_t top = p->height - 1, x = 0, step = p->fusable_step;
-    enum run_op form;
-    if (op == RUN_JUMP_IF_FALSE && step != PREPARE_NO_STEP && p->stack[top].kind == NOTE_SLOT &&
-        prepare_unless_form((enum run_op)p->code[step].op, &form)) {
+    if (step != PREPARE_NO_STEP && p->stack[top].kind == NOTE_SLOT && p->code[step].op >= RUN_EQ &&
+        p->code[step].op < RUN_EQ + RUN_COMPARE_FORMS) {
         /* What is only noted below must be settled before the jump, so the comparison goes behind that. */
         struct run_step compare = p->code[step];
         p->step_count--;
         p->height--;
         prepare_settle_all(p);
-        prepare_emit(p, form, compare.x, target, compare.b, compare.c);
+        uint32_t form = op == RUN_JUMP_IF_FALSE ? RUN_COMPARE_FORMS : 2 * RUN_COMPARE_FORMS;
+        prepare_emit(p, (enum run_op)(compare.op + form), compare.x, target, compare.b, compare.c);
         return;
     }
     if (p->stack[top].kind == NOTE_TAKE) prepare_settle(p, top);
@@ -528,9 +706,9 @@ static bool prepare_moving(struct prepare *p, uint32_t a, uint32_t b)
         return true;
     case OP_LOCAL_ADD: prepare_local_add(p, a); return true;
     case OP_LOCAL_APPEND: prepare_append(p, RUN_LOCAL_APPEND, a); return true;
-    case OP_LOCAL_PATH_SET: prepare_path_set(p, RUN_LOCAL_PATH_SET, a, b); return true;
-    case OP_LOCAL_PATH_ADD: prepare_path_set(p, RUN_LOCAL_PATH_ADD, a, b); return true;
-    case OP_LOCAL_PATH_APPEND: prepare_path_set(p, RUN_LOCAL_PATH_APPEND, a, b); return true;
+    case OP_LOCAL_PATH_SET: prepare_path(p, RUN_INDEX_SET, true, a, b); return true;
+    case OP_LOCAL_PATH_ADD: prepare_path(p, RUN_INDEX_ADD, true, a, b); return true;
+    case OP_LOCAL_PATH_APPEND: prepare_path(p, RUN_INDEX_APPEND, true, a, b); return true;
     case OP_LOCAL_DEFAULT:
         prepare_settle_all(p);
         prepare_emit(p, RUN_DEFAULT, 0, b, a, 0);
@@ -538,14 +716,17 @@ static bool prepare_moving(struct prepare *p, uint32_t a, uint32_t b)
     case OP_CAPTURE_GET: prepare_emit_result(p, RUN_CAPTURE, 0, 0, a); return true;
     case OP_SELF: prepare_emit_result(p, RUN_SELF, 0, 0, 0); return true;
     case OP_GLOBAL_GET:
-    case OP_GLOBAL_GET_WIDE: prepare_emit_result(p, RUN_GLOBAL_GET, 0, 0, a); return true;
+    case OP_GLOBAL_GET_WIDE:
+        prepare_push(p, NOTE_GLOBAL, a);
+        p->has_globals = true;
+        return true;
     case OP_GLOBAL_SET:
     case OP_GLOBAL_SET_WIDE: prepare_global_set(p, a); return true;
     case OP_GLOBAL_ADD: prepare_global_add(p, a); return true;
     case OP_GLOBAL_APPEND: prepare_append(p, RUN_GLOBAL_APPEND, a); return true;
-    case OP_GLOBAL_PATH_SET: prepare_path_set(p, RUN_GLOBAL_PATH_SET, a, b); return true;
-    case OP_GLOBAL_PATH_ADD: prepare_path_set(p, RUN_GLOBAL_PATH_ADD, a, b); return true;
-    case OP_GLOBAL_PATH_APPEND: prepare_path_set(p, RUN_GLOBAL_PATH_APPEND, a, b); return true;
+    case OP_GLOBAL_PATH_SET: prepare_path(p, RUN_INDEX_SET, false, a, b); return true;
+    case OP_GLOBAL_PATH_ADD: prepare_path(p, RUN_INDEX_ADD, false, a, b); return true;
+    case OP_GLOBAL_PATH_APPEND: prepare_path(p, RUN_INDEX_APPEND, false, a, b); return true;
     default: return false;
     }
 }
@@ -565,7 +746,7 @@ static bool prepare_control(struct prepare *p, uint32_t a, uint32_t b, uint32_t 
     case OP_SPAWN: prepare_call_value(p, RUN_SPAWN, a); return true;
     case OP_CALL_FUNCTION:
     case OP_CALL_FUNCTION_WIDE: prepare_call_function(p, a, b); return true;
-    case OP_NATIVE: prepare_window(p, RUN_NATIVE, b, b, a); return true;
+    case OP_NATIVE: prepare_native(p, a, b); return true;
     case OP_NATIVE_FUNCTION: prepare_emit_result(p, RUN_NATIVE_FUNCTION, 0, 0, a); return true;
     case OP_CLOSURE:
     case OP_CLOSURE_WIDE:
@@ -606,10 +787,33 @@ static bool prepare_control(struct prepare *p, uint32_t a, uint32_t b, uint32_t 
     }
 }
 
+/* Module variables that an instruction takes as they are, or all for a push that only notes. */
+static const uint8_t prepare_global_keep[256] = {
+    [OP_NIL] = 255,
+    [OP_TRUE] = 255,
+    [OP_FALSE] = 255,
+    [OP_ABSENT] = 255,
+    [OP_INT8] = 255,
+    [OP_CONST] = 255,
+    [OP_CONST_WIDE] = 255,
+    [OP_LOCAL_GET] = 255,
+    [OP_LOCAL_GET_WIDE] = 255,
+    [OP_LOCAL_TAKE] = 255,
+    [OP_LOCAL_TAKE_WIDE] = 255,
+    [OP_GLOBAL_GET] = 255,
+    [OP_GLOBAL_GET_WIDE] = 255,
+    [OP_INDEX_GET] = 2,
+    [OP_FIELD_GET] = 1,
+    [OP_FIELD_GET_WIDE] = 1,
+    [OP_LOCAL_SET] = 1,
+    [OP_LOCAL_SET_WIDE] = 1,
+};
+
 void prepare_instruction(struct prepare *p)
 {
     const struct instruction *instruction = &p->instruction;
     uint32_t a = (uint32_t)instruction->operands[0], b = (uint32_t)instruction->operands[1];
+    prepare_settle_globals(p, prepare_global_keep[instruction->opcode]);
     /* An error goes to a handler, and that may read any local: what the code has moved must be moved by now. */
     if (p->has_handlers && opcode_row(instruction->opcode)->flags & OPF_TRAP)
         prepare_settle_takes(p, UINT32_MAX);

@@ -18,6 +18,7 @@ enum prepare_note {
     NOTE_TAKE,     /* local `index`, to be moved */
     NOTE_INT,      /* an int that fits 32 bits */
     NOTE_CONSTANT, /* constant `index` */
+    NOTE_GLOBAL,   /* module variable `index`; settled by whatever is no plain push and does not take it */
 };
 struct prepare_entry {
     enum prepare_note kind;
@@ -43,6 +44,9 @@ struct prepare {
     uint32_t *heights; /* by offset: height + 1 where a jump arrives, else 0 */
     uint32_t *steps;   /* by offset: step of a jump target */
     bool has_handlers;
+    uint32_t
+        slice_offset; /* where the RANGE was that is the key of the instruction at hand; UINT32_MAX: none */
+    bool has_globals; /* a NOTE_GLOBAL may be among the entries */
 
     struct instruction instruction; /* the one being lowered */
     uint32_t fusable_step; /* the step behind which nothing was emitted and whose result is the top entry */
@@ -55,6 +59,9 @@ void prepare_settle_all(struct prepare *p);
 /* At a jump target that nothing falls into: every entry below `height` is in its slot. */
 void prepare_forget(struct prepare *p, uint32_t height);
 uint32_t prepare_operand(struct prepare *p, uint32_t position, uint32_t own, uint32_t *x);
+/* prepare_live.c: nobody can see what is left in `local` after the instruction at hand has moved it. */
+bool prepare_is_dead(const struct prepare *p, uint32_t local);
 void prepare_instruction(struct prepare *p);
+bool prepare_has_cache(enum run_op op);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "vm/code/opcode.h"
 #include "vm/run/code.h"
+#include "vm/run/fiber.h"
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
@@ -117,6 +118,7 @@ cy_err record_copy(struct vm *vm, cy_value record, cy_value *owned_out)
     struct record *from = record_of(record);
     CY_TRY(record_new(vm, from->shape, from->fields, owned_out));
     for (uint32_t i = 0; i < from->shape->field_count; i++) value_ref(from->fields[i]);
+    owned_out->as.object->detail = from->container.head.detail; /* an error stays the row it was made from */
     return CY_OK;
 }
 
@@ -174,12 +176,20 @@ cy_err ref_new(struct vm *vm, cy_value owned_value, cy_value *owned_out)
     ref->next = vm->refs;
     if (ref->next) ref->next->previous = ref;
     vm->refs = ref;
+    vm->ref_count++;
+    vm->search.credit += REF_CREDIT;
+    if (vm->running) {
+        vm->search.group = vm->running->group;
+        vm->search.group_serial = vm->search.group->serial;
+    }
     *owned_out = value_object(TAG_REF, &ref->container.head);
     return CY_OK;
 }
 
 void ref_free(struct vm *vm, struct ref *ref)
 {
+    if (vm->search.cursor == ref) vm->search.cursor = ref->next;
+    vm->ref_count--;
     if (ref->next) ref->next->previous = ref->previous;
     if (ref->previous)
         ref->previous->next = ref->next;

@@ -76,7 +76,7 @@ static inline uint64_t range_count(const struct range *range)
     return range->to > range->from ? (uint64_t)range->to - (uint64_t)range->from : 0;
 }
 
-/* The one shared mutable cell. All live cells are linked, so that vm_free can break cycles. */
+/* The one shared mutable cell. All live cells are linked, so that refs.c and vm_free find and break cycles. */
 struct ref {
     struct container container;
     struct ref *previous;
@@ -88,6 +88,8 @@ static inline struct ref *ref_of(cy_value value)
     DCHECK(value.tag == TAG_REF);
     return (struct ref *)value.as.object;
 }
+/* What making or writing a cell pays for a later search (refs.c), in steps of it. */
+enum { REF_CREDIT = 16 };
 CY_NODISCARD cy_err ref_new(struct vm *vm, cy_value owned_value, cy_value *owned_out);
 void ref_free(struct vm *vm, struct ref *ref);
 

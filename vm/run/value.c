@@ -3,15 +3,16 @@
  * vm/run/value.c: kinds and equality of any value.
  *
  * In:   values, borrowed. Out: answers.
- * Method: == keeps a stack of pairs instead of recursing; past LIMIT_VALUE_DEPTH containers are compared by identity.
- *       Long walks remember which objects they took for equal (visited.h), so shared parts cost once.
+ * Method: == keeps a stack of pairs instead of recursing, however deep the values are. Long walks remember which
+ *       objects they took for equal (visited.h), so shared parts cost once. A task's walk pauses when its budget is
+ *       used up, and the step that wanted it is run again in the next turn (fiber->work).
  * Invariant: only keys of maps nest on the C stack, at most LIMIT_KEY_NESTING deep.
  */
 #include "vm/base/limits.h"
-#include "vm/base/mem.h"
 #include "vm/code/arith.h"
 #include "vm/code/opcode.h"
 #include "vm/run/code.h"
+#include "vm/run/fiber.h"
 #include "vm/run/handle.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
@@ -119,86 +120,144 @@ static cy_err value_next_pair(struct vm *vm, struct value_pair *pair, cy_value *
     }
 }
 
-enum { VALUE_PAIRS_INLINE = 16 }; /* what ordinary data needs, on the C stack */
+enum {
+    VALUE_PAIRS_INLINE = 16,     /* what ordinary data needs, on the C stack */
+    VALUE_STEPS_PER_TURN = 1024, /* at least, or a task without budget would never get on */
+};
 
 /* One == with all that it compares; `visited` has classes of objects that were compared or are being compared. Taking
  * those for equal is right: if one of them is not, the whole == says so. */
 struct value_walk {
     uint64_t steps;
-    uint32_t nesting; /* of keys */
+    uint64_t steps_max;   /* LIMIT_WALK_STEPS, or of a key what it may take in one go */
+    uint64_t pause_steps; /* from then on it may pause */
+    uint32_t nesting;     /* of keys */
     struct visited visited;
+    struct value_pair *pairs, *owned_pairs; /* the second is NULL while they lie in inline_pairs */
+    uint32_t depth, capacity;
+    bool equal;
+    struct value_pair inline_pairs[VALUE_PAIRS_INLINE];
 };
 
-/* Room for twice as many pairs; *owned_pairs is NULL while they lie on the C stack. */
-static bool value_grow_pairs(struct value_pair **pairs, struct value_pair **owned_pairs, uint32_t *capacity)
+static void value_walk_begin(struct value_walk *walk, cy_value a, cy_value b)
 {
-    struct value_pair *more = mem_resize(*owned_pairs, (size_t)*capacity * 2 * sizeof *more);
-    if (!more) return false;
-    if (!*owned_pairs) memcpy(more, *pairs, *capacity * sizeof *more);
-    *pairs = *owned_pairs = more;
-    *capacity *= 2;
-    return true;
+    walk->pairs = walk->inline_pairs;
+    walk->owned_pairs = NULL;
+    walk->capacity = VALUE_PAIRS_INLINE;
+    walk->pairs[0] = (struct value_pair){a, b, 0};
+    walk->depth = 1;
+    walk->equal = true;
 }
 
-/* Whether two containers must be walked: not when they are known to be equal if all else is. */
+static void value_walk_end(struct vm *vm, struct value_walk *walk)
+{
+    if (walk->owned_pairs) heap_free(vm, walk->owned_pairs, walk->capacity * sizeof *walk->owned_pairs);
+    walk->owned_pairs = NULL;
+    visited_fini(vm, &walk->visited);
+}
+
+/* Room for twice as many pairs. */
+static cy_err value_walk_grow(struct vm *vm, struct value_walk *walk)
+{
+    size_t bytes_old = walk->capacity * sizeof *walk->pairs;
+    struct value_pair *more = walk->owned_pairs ? heap_resize(vm, walk->owned_pairs, bytes_old, 2 * bytes_old)
+                                                : heap_alloc(vm, 2 * bytes_old);
+    if (!more) return CY_ERR(NO_MEMORY);
+    if (!walk->owned_pairs) memcpy(more, walk->inline_pairs, bytes_old);
+    walk->pairs = walk->owned_pairs = more;
+    walk->capacity *= 2;
+    return CY_OK;
+}
+
+/* Whether two containers must be walked: not when they are known to be equal if all else is. A pair that nobody else
+ * holds is met once anyway. */
 static cy_err value_must_enter(struct vm *vm, struct value_walk *walk, cy_value a, cy_value b, bool *must_out)
 {
     bool same = false;
-    if (walk->steps >= VISITED_STEPS_FIRST)
+    bool shared = a.as.object->refs > 1 || b.as.object->refs > 1;
+    if (shared && walk->steps >= VISITED_STEPS_FIRST)
         CY_TRY(visited_join(vm, &walk->visited, a.as.object, b.as.object, &same));
     *must_out = !same;
     return CY_OK;
 }
 
-static cy_err value_compare_inside(struct vm *vm, struct value_walk *walk, cy_value a, cy_value b,
-                                   bool *equal_out)
+/* One pair of contents of the pair on top. */
+static cy_err value_walk_step(struct vm *vm, struct value_walk *walk)
 {
-    struct value_pair inline_pairs[VALUE_PAIRS_INLINE], *pairs = inline_pairs, *owned_pairs = NULL;
-    uint32_t depth = 1, capacity = VALUE_PAIRS_INLINE;
-    bool equal = true;
-    pairs[0] = (struct value_pair){a, b, 0};
-    cy_err err = CY_OK;
-    while (depth > 0 && equal && !cy_failed(err)) {
-        bool missing = false, more;
-        err = value_next_pair(vm, &pairs[depth - 1], &a, &b, &more, &missing);
-        if (!cy_failed(err)) err = visited_step(vm, &walk->steps);
-        if (cy_failed(err)) break;
-        if (!more) {
-            depth--;
-            continue;
-        }
-        int outside = missing ? 0 : value_equal_outside(vm, a, b);
-        equal = outside != 0;
-        if (outside != 2) continue;
-        bool enter;
-        err = value_must_enter(vm, walk, a, b, &enter);
-        if (cy_failed(err) || !enter) continue;
-        if (depth == LIMIT_VALUE_DEPTH)
-            equal = false;
-        else if (depth == capacity && !value_grow_pairs(&pairs, &owned_pairs, &capacity))
-            err = CY_ERR(NO_MEMORY);
-        else
-            pairs[depth++] = (struct value_pair){a, b, 0};
+    bool missing = false, more;
+    cy_value a, b;
+    CY_TRY(value_next_pair(vm, &walk->pairs[walk->depth - 1], &a, &b, &more, &missing));
+    CY_TRY(visited_step(vm, &walk->steps));
+    if (walk->steps > walk->steps_max) return (cy_err){CY_ERR_LIMIT, LIMIT_KEY_STEPS};
+    if (!more) {
+        walk->depth--;
+        return CY_OK;
     }
-    mem_free(owned_pairs);
-    *equal_out = equal;
+    int outside = missing ? 0 : value_equal_outside(vm, a, b);
+    walk->equal = outside != 0;
+    if (outside != 2) return CY_OK;
+    bool enter;
+    CY_TRY(value_must_enter(vm, walk, a, b, &enter));
+    if (!enter) return CY_OK;
+    if (walk->depth == walk->capacity) CY_TRY(value_walk_grow(vm, walk));
+    walk->pairs[walk->depth++] = (struct value_pair){a, b, 0};
+    return CY_OK;
+}
+
+/* Until it is decided, or until the turn is over; `*paused_out` says which. */
+static cy_err value_walk_go(struct vm *vm, struct value_walk *walk, bool may_pause, bool *paused_out)
+{
+    *paused_out = false;
+    walk->pause_steps = walk->steps + VALUE_STEPS_PER_TURN;
+    while (walk->depth > 0 && walk->equal) {
+        if (may_pause && vm->budget < 0 && walk->steps >= walk->pause_steps) {
+            *paused_out = true;
+            return CY_OK;
+        }
+        CY_TRY(value_walk_step(vm, walk));
+    }
+    return CY_OK;
+}
+
+/* Keys of maps inside the == under way: with the same step count and, while they are equal, the same classes. They do
+ * not pause, so what one may take is bounded on its own. */
+static cy_err value_compare_key(struct vm *vm, cy_value a, cy_value b, bool *equal_out)
+{
+    struct value_walk *outer = vm->compare, walk;
+    bool enter, paused;
+    CY_TRY(value_must_enter(vm, outer, a, b, &enter));
+    *equal_out = true;
+    if (!enter) return CY_OK;
+    if (outer->nesting == LIMIT_KEY_NESTING) return (cy_err){CY_ERR_DEPTH, LIMIT_KEY_NESTING};
+    value_walk_begin(&walk, a, b);
+    walk.steps = outer->steps;
+    walk.steps_max = outer->steps + LIMIT_KEY_STEPS;
+    walk.nesting = outer->nesting + 1;
+    walk.visited = outer->visited;
+    vm->compare = &walk;
+    cy_err err = value_walk_go(vm, &walk, false, &paused);
+    vm->compare = outer;
+    *equal_out = walk.equal;
+    outer->steps = walk.steps;
+    outer->visited = walk.visited;
+    walk.visited = (struct visited){0};
+    value_walk_end(vm, &walk);
+    /* Two keys with one hash that differ do not end the ==, so what was taken for equal here may not be. */
+    if (!*equal_out) visited_fini(vm, &outer->visited);
     return err;
 }
 
-/* Keys of maps inside the == under way: with the same step count and, while they are equal, the same classes. */
-static cy_err value_compare_key(struct vm *vm, cy_value a, cy_value b, bool *equal_out)
+/* A whole walk in one go. */
+static cy_err value_compare_inside(struct vm *vm, cy_value a, cy_value b, uint64_t steps_max, bool *equal_out)
 {
-    struct value_walk *walk = vm->compare;
-    bool enter;
-    CY_TRY(value_must_enter(vm, walk, a, b, &enter));
-    *equal_out = true;
-    if (!enter) return CY_OK;
-    if (walk->nesting == LIMIT_KEY_NESTING) return (cy_err){CY_ERR_DEPTH, LIMIT_KEY_NESTING};
-    walk->nesting++;
-    cy_err err = value_compare_inside(vm, walk, a, b, equal_out);
-    walk->nesting--;
-    /* Two keys with one hash that differ do not end the ==, so what was taken for equal here may not be. */
-    if (!*equal_out) visited_fini(vm, &walk->visited);
+    struct value_walk walk = {.steps_max = steps_max};
+    bool paused;
+    value_walk_begin(&walk, a, b);
+    vm->compare = &walk;
+    cy_err err = value_walk_go(vm, &walk, false, &paused);
+    vm->compare = NULL;
+    *equal_out = walk.equal;
+    value_walk_end(vm, &walk);
     return err;
 }
 
@@ -207,39 +266,136 @@ cy_err value_compare(struct vm *vm, cy_value a, cy_value b, bool *equal_out)
     int outside = value_equal_outside(vm, a, b);
     *equal_out = outside == 1;
     if (outside != 2) return CY_OK;
-    if (vm->compare) return value_compare_key(vm, a, b, equal_out);
-    struct value_walk walk = {0};
-    vm->compare = &walk;
-    cy_err err = value_compare_inside(vm, &walk, a, b, equal_out);
+    return vm->compare ? value_compare_key(vm, a, b, equal_out)
+                       : value_compare_inside(vm, a, b, LIMIT_KEY_STEPS, equal_out);
+}
+
+/* -- walks that pause ------------------------------------------------------------------------------------ */
+
+/* What a fiber keeps of one between its turns. */
+struct value_search {
+    struct value_walk walk;
+    uint32_t index; /* list_find: of the item */
+};
+
+static void value_search_free(struct vm *vm, void *work)
+{
+    struct value_search *search = work;
+    value_walk_end(vm, &search->walk);
+    heap_free(vm, search, sizeof *search);
+}
+
+/* Keeps the state for the next turn; the first time it moves from the C stack. */
+static cy_err value_search_keep(struct vm *vm, const struct value_search *search)
+{
+    struct fiber *fiber = vm->running;
+    if (fiber->work) return CY_OK;
+    struct value_search *kept = heap_alloc(vm, sizeof *kept);
+    if (!kept) return CY_ERR(NO_MEMORY);
+    *kept = *search;
+    if (!kept->walk.owned_pairs) kept->walk.pairs = kept->walk.inline_pairs;
+    fiber->work = kept;
+    fiber->work_free = value_search_free;
+    return CY_OK;
+}
+
+/* What a paused walk left, or a new one on the C stack. */
+static struct value_search *value_search_resume(struct vm *vm, struct value_search *fresh)
+{
+    struct fiber *fiber = vm->running;
+    if (!fiber || !fiber->work) return fresh;
+    CHECK(fiber->work_free == value_search_free);
+    return fiber->work;
+}
+
+static void value_search_end(struct vm *vm, struct value_search *search, struct value_search *fresh)
+{
+    if (search == fresh)
+        value_walk_end(vm, &search->walk);
+    else
+        fiber_drop_work(vm, vm->running);
+}
+
+cy_err value_compare_or_pause(struct vm *vm, cy_value a, cy_value b, bool *equal_out, bool *paused_out)
+{
+    struct value_search fresh, *search = value_search_resume(vm, &fresh);
+    *paused_out = false;
+    if (search == &fresh) {
+        int outside = value_equal_outside(vm, a, b);
+        *equal_out = outside == 1;
+        if (outside != 2) return CY_OK;
+        fresh.walk.steps = 0;
+        fresh.walk.steps_max = LIMIT_WALK_STEPS;
+        fresh.walk.nesting = 0;
+        fresh.walk.visited = (struct visited){0};
+        value_walk_begin(&fresh.walk, a, b);
+    }
+    vm->compare = &search->walk;
+    cy_err err = value_walk_go(vm, &search->walk, vm->running != NULL, paused_out);
     vm->compare = NULL;
-    visited_fini(vm, &walk.visited);
+    if (!cy_failed(err) && *paused_out) {
+        err = value_search_keep(vm, search);
+        if (!cy_failed(err)) return CY_OK;
+        *paused_out = false;
+    }
+    *equal_out = search->walk.equal;
+    value_search_end(vm, search, &fresh);
     return err;
 }
 
-cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out)
+/* Goes on with the item at search->index. */
+static cy_err value_find_item(struct vm *vm, struct value_search *search, cy_value list, cy_value item,
+                              bool *paused_out)
 {
-    size_t count = list_count(list);
-    struct value_walk walk = {0};
+    struct value_walk *walk = &search->walk;
+    *paused_out = false;
+    if (walk->depth == 0) {
+        cy_value other = list_item(list_of(list), search->index);
+        int outside = value_equal_outside(vm, other, item);
+        walk->equal = outside == 1;
+        CY_TRY(visited_step(vm, &walk->steps));
+        if (outside != 2) return CY_OK;
+        value_walk_begin(walk, other, item);
+    }
+    vm->compare = walk;
+    cy_err err = value_walk_go(vm, walk, vm->running != NULL, paused_out);
+    vm->compare = NULL;
+    if (*paused_out || cy_failed(err)) return err;
+    value_walk_end(vm, walk); /* what was taken for equal is, or is not, with this item only */
+    walk->depth = 0;
+    return CY_OK;
+}
+
+cy_err list_find(struct vm *vm, cy_value list, cy_value item, int64_t *index_out, bool *paused_out)
+{
+    struct value_search fresh = {.walk.steps_max = LIMIT_WALK_STEPS},
+                        *search = value_search_resume(vm, &fresh);
+    uint32_t count = list_of(list)->count, last = search->index + VALUE_STEPS_PER_TURN;
     cy_err err = CY_OK;
     CHECK(!vm->compare);
-    vm->compare = &walk;
     *index_out = -1;
-    for (size_t i = 0; i < count && *index_out < 0 && !cy_failed(err); i++) {
-        cy_value other = list_item(list_of(list), (uint32_t)i);
-        int outside = value_equal_outside(vm, other, item);
-        bool equal = outside == 1;
-        if (outside == 2) {
-            err = value_compare_inside(vm, &walk, other, item, &equal);
-            visited_fini(vm, &walk.visited); /* what was taken for equal is, or is not, with this item only */
+    *paused_out = false;
+    while (search->index < count && *index_out < 0 && !cy_failed(err)) {
+        *paused_out = vm->running && vm->budget < 0 && search->index >= last && search->walk.depth == 0;
+        if (!*paused_out) err = value_find_item(vm, search, list, item, paused_out);
+        if (!cy_failed(err) && *paused_out) {
+            err = value_search_keep(vm, search);
+            if (!cy_failed(err)) return CY_OK;
+            *paused_out = false;
+            break;
         }
-        if (equal && !cy_failed(err)) *index_out = (int64_t)i;
+        if (!cy_failed(err) && search->walk.equal) *index_out = search->index;
+        search->index++;
     }
-    vm->compare = NULL;
+    value_search_end(vm, search, &fresh);
     return err;
 }
 
 bool value_equal(struct vm *vm, cy_value a, cy_value b)
 {
-    bool equal;
-    return !cy_failed(value_compare(vm, a, b, &equal)) && equal;
+    int outside = value_equal_outside(vm, a, b);
+    bool equal = outside == 1;
+    CHECK(!vm->compare);
+    if (outside == 2 && cy_failed(value_compare_inside(vm, a, b, LIMIT_WALK_STEPS, &equal))) return false;
+    return equal;
 }

@@ -3,7 +3,7 @@
  * vm/run/vm.c: one VM: making and ending it, the ready queue, calls from the host, waking.
  *
  * In:   options, programs' functions, completions. Out: callbacks from vm_run.
- * Invariant: the ready queue is first in, first out; each fiber gets one turn per vm_run.
+ * Not here: whose turn it is (schedule.c).
  */
 #include "vm/run/vm.h"
 
@@ -13,7 +13,9 @@
 #include "vm/run/handle.h"
 #include "vm/run/list.h"
 
+#include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 uint64_t vm_cpu_ns(struct vm *vm)
 {
@@ -23,7 +25,28 @@ uint64_t vm_cpu_ns(struct vm *vm)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t vm_clock_ns(struct vm *vm)
+{
+    if (vm->options.clock_ns) return vm->options.clock_ns(vm->options.host);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 void *vm_host(struct vm *vm) { return vm->options.host; }
+
+cy_err vm_put(struct vm *vm, int descriptor, cy_bytes text)
+{
+    if (vm->options.put) return vm->options.put(vm->options.host, descriptor, text);
+    while (text.count > 0) {
+        ssize_t written = write(descriptor, text.data, text.count);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return cy_err_from_errno(errno);
+        text = cy_bytes_skip(text, (size_t)written);
+    }
+    return CY_OK;
+}
+
 struct log *vm_log(struct vm *vm) { return vm->options.log; }
 bool vm_korean(struct vm *vm) { return vm->options.korean; }
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max)
@@ -39,6 +62,9 @@ void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)
     counters_out->heap_bytes = vm->heap_bytes;
     counters_out->heap_bytes_peak = vm->heap_bytes_peak;
     counters_out->heap_objects = vm->heap_objects;
+    counters_out->cells = vm->ref_count;
+    counters_out->cells_found = vm->search.found_count;
+    counters_out->searches = vm->search.search_count;
 }
 
 /* -- making and ending ----------------------------------------------------------------------------------- */
@@ -51,6 +77,8 @@ cy_err vm_new(const struct vm_options *options, struct vm **vm_out)
     uint64_t burst_ms = options->cpu_burst_ms ? options->cpu_burst_ms : LIMIT_CPU_BURST_MS;
     vm->burst_ns_max = burst_ms > UINT64_MAX / 1000000u ? UINT64_MAX : fiber_ms(burst_ms);
     vm->heap_bytes_max = options->memory_bytes_max ? options->memory_bytes_max : LIMIT_VM_MEMORY_BYTES;
+    vm->task_memory_bytes_max =
+        options->task_memory_bytes_max ? options->task_memory_bytes_max : LIMIT_TASK_MEMORY_BYTES;
     static const char *const names[ERROR_FIELD_COUNT] = {"kind", "message", "data", "stack"};
     cy_bytes fields[ERROR_FIELD_COUNT];
     for (int i = 0; i < ERROR_FIELD_COUNT; i++) fields[i] = cy_bytes_from_text(names[i]);
@@ -78,17 +106,10 @@ static void vm_end_fibers(struct vm *vm)
         if (vm->fibers[i]->state != FIBER_POOLED) vm_end_fiber(vm, vm->fibers[i]);
     /* Now nothing outside points at any of them. Tasks go with their parents. */
     for (uint32_t i = 0; i < vm->fiber_count; i++)
-        for (struct task *task = vm->fibers[i]->state == FIBER_POOLED ? NULL : vm->fibers[i]->children; task;
-             task = task->next)
-            task->fiber = NULL;
-    for (uint32_t i = 0; i < vm->fiber_count; i++) {
-        struct fiber *fiber = vm->fibers[i];
-        if (fiber->state == FIBER_POOLED) continue;
-        task_join_children(vm, fiber);
-        fiber_recycle(vm, fiber);
-    }
-    vm->ready_first = vm->ready_last = NULL;
-    vm->ready_count = 0;
+        if (vm->fibers[i]->state != FIBER_POOLED) task_abandon(vm, vm->fibers[i]);
+    for (uint32_t i = 0; i < vm->fiber_count; i++)
+        if (vm->fibers[i]->state != FIBER_POOLED) fiber_recycle(vm, vm->fibers[i]);
+    schedule_forget_all(vm);
 }
 
 /* Cells may hold each other: emptying them all breaks every cycle. */
@@ -115,11 +136,13 @@ void vm_free(struct vm **vm_pointer)
     CHECK(!vm->running);
     vm_end_fibers(vm);
     handle_table_free(vm);
+    refs_abort(vm);
     instance_shut_all(vm);
     vm_empty_cells(vm);
     while (heap_drain(vm, 1 << 20)) {}
     instance_free_all(vm);
     fiber_table_free(vm);
+    deadline_table_free(vm);
     value_unref(vm, vm->memory_error);
     value_unref(vm, vm->raised);
     record_shape_unref(vm, vm->error_shape);
@@ -149,11 +172,11 @@ cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function, con
     return CY_OK;
 }
 
-void vm_ask_to_stop(struct vm *vm, struct fiber *fiber)
+void vm_ask_to_stop(struct vm *vm, struct fiber *fiber, enum cy_err_code reason)
 {
     if (fiber->state == FIBER_POOLED || fiber->state == FIBER_ENDING) return;
     if (fiber->stop || fiber->stop_wanted) return;
-    fiber->stop_wanted = CY_ERR_STOP_CANCELLED;
+    fiber->stop_wanted = reason;
     if (fiber == vm->running) vm->budget = 0; /* it stops at its next call or back edge */
     if (fiber->state != FIBER_WAITING) return;
     void (*cancel)(void *operation) = fiber->cancel;
@@ -162,12 +185,14 @@ void vm_ask_to_stop(struct vm *vm, struct fiber *fiber)
     if (cancel) cancel(operation);
 }
 
-void vm_cancel(struct vm *vm, struct fiber *fiber)
+void vm_stop_tree(struct vm *vm, struct fiber *fiber, enum cy_err_code reason)
 {
     if (fiber->state == FIBER_POOLED) return;
-    vm_ask_to_stop(vm, fiber);
-    task_cancel_children(vm, fiber);
+    vm_ask_to_stop(vm, fiber, reason);
+    task_stop_children(vm, fiber, reason);
 }
+
+void vm_cancel(struct vm *vm, struct fiber *fiber) { vm_stop_tree(vm, fiber, CY_ERR_STOP_CANCELLED); }
 
 void vm_cancel_instance(struct vm *vm, struct instance *instance)
 {
@@ -181,6 +206,8 @@ void vm_mark_main(struct vm *vm, struct fiber *fiber)
 {
     CHECK(fiber->vm == vm && fiber->state != FIBER_POOLED);
     fiber->is_main = true;
+    fiber->memory_bytes_max = UINT64_MAX;
+    fiber->burst_ns_max = UINT64_MAX;
 }
 
 bool vm_run(struct vm *vm)
@@ -188,15 +215,14 @@ bool vm_run(struct vm *vm)
     CHECK(!vm->in_run);
     vm->in_run = true;
     vm->ready_told = false;
-    for (uint32_t turns = vm->ready_count; turns > 0 && vm->ready_first; turns--) {
-        struct fiber *fiber = vm->ready_first;
-        vm->ready_first = fiber->next;
-        if (!vm->ready_first) vm->ready_last = NULL;
-        vm->ready_count--;
-        fiber_turn(vm, fiber);
-    }
+    if (CY_UNLIKELY(vm->deadline_count > 0)) deadline_expire(vm);
+    for (uint32_t turns = vm->group_count; turns > 0 && vm->group_first; turns--) schedule_group_turn(vm);
     vm->in_run = false;
-    return vm->ready_first != NULL;
+    if (CY_UNLIKELY(vm->refs != NULL)) {
+        vm->search.credit++;
+        (void)refs_work(vm, false);
+    }
+    return vm->group_first != NULL;
 }
 
 void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended)
@@ -204,7 +230,12 @@ void fiber_run_to_end(struct vm *vm, struct fiber *fiber, const bool *ended)
     while (!*ended) fiber_turn(vm, fiber);
 }
 
-bool vm_idle(struct vm *vm) { return heap_drain(vm, 4096); }
+bool vm_idle(struct vm *vm)
+{
+    if (vm->dead && memory_drain_later(vm, 4096)) return true;
+    bool more = vm->refs && refs_work(vm, true);
+    return more || vm->dead;
+}
 
 /* -- waking ---------------------------------------------------------------------------------------------- */
 
@@ -230,4 +261,10 @@ void vm_complete(struct vm *vm, wait_ticket ticket, cy_value owned_result)
 void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error)
 {
     vm_complete_with(vm, ticket, RESUME_ERROR, owned_error);
+}
+
+void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_bytes message)
+{
+    if (message.count == 0) message = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
+    vm_complete_error(vm, ticket, error_make(vm, reason, message, value_nil()));
 }

@@ -25,18 +25,28 @@ struct vm_options {
     const native_body
         *natives; /* by native number, NATIVE_NUMBER_END entries; NULL entries are not linked in */
     uint64_t memory_bytes_max; /* 0: LIMIT_VM_MEMORY_BYTES */
-    uint32_t capabilities;     /* granted bits; a program that needs more is refused by instance_new */
-    hash_seed seed;            /* random where map keys come from peers */
-    bool korean;               /* language of messages */
-    struct log *log;           /* borrowed */
-    void *host;                /* for natives: vm_host(vm) */
+    /* What one task and all it spawns may hold; past it they are stopped. 0: LIMIT_TASK_MEMORY_BYTES, UINT64_MAX: no
+     * limit. The main task itself has none: who else would need the memory. */
+    uint64_t task_memory_bytes_max;
+    uint32_t capabilities; /* granted bits; a program that needs more is refused by instance_new */
+    hash_seed seed;        /* random where map keys come from peers */
+    bool korean;           /* language of messages */
+    struct log *log;       /* borrowed */
+    void *host;            /* for natives: vm_host(vm) */
+    /* Takes what print (descriptor 1) and print_error (2) write, whole lines. NULL: they write and wait for the
+     * reader. */
+    cy_err (*put)(void *host, int descriptor, cy_bytes text);
     /* Some fiber became ready while vm_run was not running: run it soon. Called at most once until vm_run ran. */
     void (*on_ready)(void *host);
-    uint64_t (*clock_ns)(void *host); /* monotonic; for deadlines */
+    uint64_t (*clock_ns)(void *host); /* monotonic, for deadlines; NULL: the system's */
+    /* The earliest deadline of all tasks moved to this time of clock_ns: run vm_run then. NULL when the host runs it
+     * again and again anyway. Never told when it moves away. */
+    void (*on_deadline)(void *host, uint64_t at_ns);
     /* CPU used by this thread, for the allowance of tasks; NULL: the system's clock of the thread. Wall time would
      * punish a task for what other processes do. Asked only from a task's second turn on. */
     uint64_t (*cpu_ns)(void *host);
-    uint64_t cpu_burst_ms; /* allowance between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
+    uint64_t
+        cpu_burst_ms; /* allowance of a task but main between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
     /* Borrowed; NULL: none. It must not outlive the programs that ran. Turns end at its samples. */
     struct profile *profile;
 };
@@ -47,6 +57,8 @@ void vm_free(struct vm **vm);
 void *vm_host(struct vm *vm);
 struct log *vm_log(struct vm *vm);
 bool vm_korean(struct vm *vm);
+/* options.put, or write(2) until all is written. */
+CY_NODISCARD cy_err vm_put(struct vm *vm, int descriptor, cy_bytes text);
 /* Bytes that the VM may still allocate, at most `bytes_max`: bounds scratch memory outside its heap. */
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max);
 
@@ -73,7 +85,8 @@ CY_NODISCARD cy_err instance_extend(struct vm *vm, struct instance *instance, co
 
 /* -- calls ----------------------------------------------------------------------------------------------- */
 enum call_outcome { CALL_RETURNED, CALL_FAILED, CALL_STOPPED };
-/* `value` is the result, or the error, or nil for a stop (`stop` then says which); borrowed during the callback. */
+/* `value` is the result, or the error; for a stop an error record that says why and where (nil without memory; `stop`
+ * has the reason too). Borrowed during the callback. */
 typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
                           cy_err stop);
 
@@ -91,14 +104,16 @@ CY_NODISCARD cy_err instance_start_initialiser(struct vm *vm, struct instance *i
 void vm_cancel(struct vm *vm, struct fiber *fiber);
 /* The same for every fiber of an instance: a generation that is too old. */
 void vm_cancel_instance(struct vm *vm, struct instance *instance);
-/* Makes a fiber the program's main task: natives with the flag MAIN work in it and in no other. */
+/* Makes a fiber the program's main task: natives with the flag MAIN work in it and in no other, and it has no allowance
+ * of CPU or memory of its own: who else would need them. What it spawns has. */
 void vm_mark_main(struct vm *vm, struct fiber *fiber);
 
-/* Runs ready fibers, each for at most its budget, until none is ready or every fiber that was ready at the start had
- * its turn. True when some are still ready (call again after looking at the network). */
+/* Gives every group that is ready (a task of the host or of main, with what it spawned) one turn of about a budget. A
+ * task that spawns a million others delays nobody but itself. True when some are still ready (call again after looking
+ * at the network). */
 bool vm_run(struct vm *vm);
-/* Frees a slice of what is waiting to be freed. True when there is more. Cycles through refs are not searched for
- * yet: they are freed with the VM. */
+/* Frees a slice of what is waiting to be freed, or looks for cells that only hold each other. True when there is
+ * more. */
 bool vm_idle(struct vm *vm);
 /* Fibers alive; those parked count. */
 uint32_t vm_fiber_count(const struct vm *vm);
@@ -107,6 +122,8 @@ uint32_t vm_fiber_count(const struct vm *vm);
 /* A stale ticket is ignored (the value is let go). */
 void vm_complete(struct vm *vm, wait_ticket ticket, cy_value owned_result);
 void vm_complete_error(struct vm *vm, wait_ticket ticket, cy_value owned_error);
+/* The same with an error made here, which also without memory is one. */
+void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_bytes message);
 
 /* -- reports --------------------------------------------------------------------------------------------- */
 struct vm_counters {
@@ -114,6 +131,9 @@ struct vm_counters {
     uint64_t heap_bytes;      /* now */
     uint64_t heap_bytes_peak; /* the most there ever was */
     uint64_t heap_objects;    /* now */
+    uint64_t cells;           /* of `ref`, now */
+    uint64_t cells_found;     /* freed because they only held each other */
+    uint64_t searches;        /* for such cells, ended */
     uint64_t instructions;    /* budget steps taken, about */
     uint64_t fibers_started;  /* calls of the host, tasks and initialisers */
     uint64_t tasks_started;   /* by spawn */

@@ -11,6 +11,7 @@
 #include "vm/run/heap.h"
 #include "vm/run/object.h"
 #include "vm/run/record.h"
+#include "vm/run/refs.h"
 #include "vm/run/vm.h"
 
 struct fiber;
@@ -28,6 +29,8 @@ struct vm {
     struct object *dead; /* containers whose contents are still to be freed, by container.dead_next */
     bool freeing;
     struct ref *refs; /* all live cells */
+    uint64_t ref_count;
+    struct refs_search search; /* refs.c */
 
     /* errors */
     struct record_shape *error_shape;
@@ -41,12 +44,26 @@ struct vm {
     uint32_t fiber_capacity;
     uint32_t fiber_live_count;
     struct fiber *pool; /* ended fibers kept for the next call, by fiber.next */
-    struct fiber *ready_first;
-    struct fiber *ready_last;
-    uint32_t ready_count;
+    uint32_t pool_count;
+    uint64_t fiber_serial;     /* of the fiber made last */
+    struct fiber *group_first; /* groups with a ready fiber, by group_next */
+    struct fiber *group_last;
+    uint32_t group_count;
     struct fiber *running;
-    int64_t budget; /* of the running fiber */
+    int64_t budget;   /* of the running fiber */
+    bool step_paused; /* the running step is not done: it is run again in the fiber's next turn */
     uint64_t burst_ns_max;
+
+    /* memory.c */
+    uint64_t turn_heap_bytes; /* heap_bytes when the running fiber got its turn */
+    uint64_t task_memory_bytes_max;
+    struct fiber *garbage_group; /* whose garbage waits to be freed, when its serial still is: */
+    uint64_t garbage_serial;
+
+    /* deadline.c: a heap by deadline_ns, earliest first */
+    struct fiber **deadlines;
+    uint32_t deadline_count;
+    uint32_t deadline_capacity;
     struct value_walk *compare; /* the == under way: keys of its maps are compared inside it */
     bool in_run;
     bool ready_told; /* on_ready was called and vm_run has not run since */
@@ -66,6 +83,12 @@ struct vm {
 static inline bool vm_is_korean(const struct vm *vm) { return vm->options.korean; }
 
 uint64_t vm_cpu_ns(struct vm *vm);
+uint64_t vm_clock_ns(struct vm *vm);
+
+/* memory.c: whether the running task's group may have so many more; asks it to stop when not. */
+bool memory_may_allocate(struct vm *vm, size_t bytes);
+/* heap_drain outside of any turn: what it frees is credited to the group that left it. */
+bool memory_drain_later(struct vm *vm, size_t steps);
 
 /* Work inside one step counts like steps, so that the budget bounds time: about one for 100 bytes or 8 values. The
  * interpreter looks at the budget behind every step that may have charged. */
@@ -76,6 +99,20 @@ static inline void vm_charge(struct vm *vm, uint64_t steps)
 }
 static inline void vm_charge_bytes(struct vm *vm, size_t bytes) { vm_charge(vm, bytes / 100); }
 static inline void vm_charge_items(struct vm *vm, size_t items) { vm_charge(vm, items / 8); }
+
+/* Before a cell's content is read to be kept, or written. */
+static inline struct ref *ref_touch(struct vm *vm, cy_value cell)
+{
+    struct ref *ref = ref_of(cell);
+    if (CY_UNLIKELY(vm->search.watching)) refs_touched(vm, ref);
+    return ref;
+}
+/* The same for writing. */
+static inline struct ref *ref_touch_to_write(struct vm *vm, cy_value cell)
+{
+    vm->search.credit += REF_CREDIT;
+    return ref_touch(vm, cell);
+}
 
 /* -- messages: one table for both languages -------------------------------------------------------------- */
 enum vm_message {

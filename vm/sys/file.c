@@ -9,6 +9,7 @@
  */
 #include "vm/sys/file.h"
 
+#include "vm/base/limits.h"
 #include "vm/sys/random.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 #endif
 
 #define FILE_READ_STEP_BYTES 65536 /* room per read when the size is not known (pipes, /proc) */
-#define FILE_PATH_BYTES_MAX 4096
 
 static ssize_t file_read_step(int descriptor, void *room, size_t bytes, off_t offset)
 {
@@ -124,7 +124,7 @@ cy_err file_write(const char *path, cy_bytes bytes)
     if (exists && !S_ISREG(status.st_mode)) return file_write_in_place(path, bytes);
 
     /* A symbolic link stays one: its target is what is replaced. */
-    char target[FILE_PATH_BYTES_MAX], name[FILE_PATH_BYTES_MAX];
+    char target[LIMIT_PATH_BYTES], name[LIMIT_PATH_BYTES];
     if (exists && strlen(path) < sizeof target && realpath(path, target)) path = target;
     int descriptor;
     CY_TRY(file_open_beside(path, name, sizeof name, &descriptor));
@@ -176,4 +176,3 @@ cy_err file_sealed(const char *label, cy_bytes bytes, int *descriptor_out)
 #endif
 
 #undef FILE_READ_STEP_BYTES
-#undef FILE_PATH_BYTES_MAX

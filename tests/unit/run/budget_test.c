@@ -59,6 +59,32 @@ START_TEST(test_copying_in_a_loop_is_stopped)
 }
 END_TEST
 
+/* Main is not: it computes past any task's allowance, until it is cancelled. */
+START_TEST(test_main_has_no_cpu_allowance)
+{
+    b = program_builder_new();
+    pb_module(b, "main", "main.han");
+    build_function("main", 0, 0);
+    uint32_t again = pb_label(b);
+    pb_place(b, again);
+    pb_op(b, OP_NIL);
+    pb_op(b, OP_POP);
+    pb_op(b, OP_LOOP, again);
+    ck_assert(run_host_open(&host, program_builder_finish(&b, true), 0));
+    host.tick_ns = 50 * 1000000;
+    struct run_end end;
+    struct fiber *fiber;
+    ck_assert(!cy_failed(run_host_start(&host, "main", NULL, 0, &end, &fiber)));
+    vm_mark_main(host.vm, fiber);
+    for (int turns = 0; turns < 100; turns++) vm_run(host.vm); /* a task is stopped within 40, see above */
+    ck_assert(!end.ended);
+    vm_cancel(host.vm, fiber);
+    while (!end.ended) vm_run(host.vm);
+    ck_assert(end.outcome == CALL_STOPPED && cy_is(end.stop, CY_ERR_STOP_CANCELLED));
+    run_host_close(&host);
+}
+END_TEST
+
 enum step_kind { STEP_JOIN, STEP_SLICE, STEP_TEXT, STEP_LESS, STEP_EQUAL, STEP_LIST, STEP_KINDS };
 
 static void build_step(enum step_kind kind)
@@ -199,6 +225,7 @@ Suite *unit_suite_run_budget(void)
     TCase *tests = tcase_create("budget");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_copying_in_a_loop_is_stopped);
+    tcase_add_test(tests, test_main_has_no_cpu_allowance);
     tcase_add_test(tests, test_a_large_step_ends_the_turn);
     tcase_add_test(tests, test_large_frames_count);
     tcase_add_test(tests, test_raising_counts);

@@ -33,7 +33,7 @@ static enum native_outcome run_host_sleep(struct native_call *call)
 {
     struct run_host *host = vm_host(call->vm);
     host->ticket = native_wait(call, run_host_cancelled, host);
-    host->wait_count++;
+    host->tickets[host->wait_count++ % RUN_HOST_TICKETS] = host->ticket;
     return NATIVE_WAIT;
 }
 
@@ -44,25 +44,55 @@ static uint64_t run_host_clock(void *context)
     return host->now_ns;
 }
 
+static uint64_t run_host_wall(void *context) { return ((struct run_host *)context)->wall_ns; }
+static void run_host_deadline(void *context, uint64_t at_ns)
+{
+    ((struct run_host *)context)->deadline_ns = at_ns;
+}
+
+void run_host_wake_all(struct run_host *host)
+{
+    uint32_t first = host->wait_count > RUN_HOST_TICKETS ? host->wait_count - RUN_HOST_TICKETS : 0;
+    for (uint32_t i = first, end = host->wait_count; i < end; i++)
+        vm_complete(host->vm, host->tickets[i % RUN_HOST_TICKETS], value_nil());
+}
+
 static void run_host_ready(void *context) { ((struct run_host *)context)->ready_count++; }
 
 static const native_body run_host_natives[NATIVE_NUMBER_END] = {
-    [NATIVE_print] = run_host_print,        [NATIVE_raise] = run_host_fail,
-    [NATIVE_task_wait] = task_wait,         [NATIVE_task_sleep] = run_host_sleep,
+    [NATIVE_print] = run_host_print,
+    [NATIVE_raise] = run_host_fail,
+    [NATIVE_task_wait] = task_wait,
+    [NATIVE_task_sleep] = run_host_sleep,
+    [NATIVE_task_all] = task_all,
+    [NATIVE_task_race] = task_race,
+    [NATIVE_task_cancel] = task_cancel,
+    [NATIVE_task_deadline] = task_deadline,
+    [NATIVE_task_time_left] = task_time_left,
     [NATIVE_process_exit] = run_host_sleep, /* waits, in the main task only */
 };
 
 bool run_host_open(struct run_host *host, struct program *owned_program, uint64_t memory_bytes_max)
 {
+    return run_host_open_limited(host, owned_program, memory_bytes_max, UINT64_MAX);
+}
+
+bool run_host_open_limited(struct run_host *host, struct program *owned_program, uint64_t memory_bytes_max,
+                           uint64_t task_memory_bytes_max)
+{
     *host = (struct run_host){.program = owned_program, .tick_ns = 1000};
     builder_init(&host->output);
+    builder_init(&host->stopped);
     const struct vm_options options = {
         .natives = run_host_natives,
         .memory_bytes_max = memory_bytes_max,
+        .task_memory_bytes_max = task_memory_bytes_max,
         .seed = {1, 2},
         .host = host,
         .on_ready = run_host_ready,
         .cpu_ns = run_host_clock,
+        .clock_ns = run_host_wall,
+        .on_deadline = run_host_deadline,
     };
     if (owned_program) {
         struct code_failure failure;
@@ -83,19 +113,24 @@ void run_host_close(struct run_host *host)
         vm_free(&host->vm); /* DCHECKs that nothing is left */
     }
     builder_fini(&host->output);
+    builder_fini(&host->stopped);
     program_free(&host->program);
 }
 
 static void run_host_done(struct vm *vm, void *context, enum call_outcome outcome, cy_value value,
                           cy_err stop)
 {
-    (void)vm;
     struct run_end *end = context;
     ck_assert(!end->ended);
     end->ended = true;
     end->outcome = outcome;
-    end->value = value_ref(value);
     end->stop = stop;
+    if (outcome != CALL_STOPPED) {
+        end->value = value_ref(value);
+        return;
+    }
+    builder_clear(&end->host->stopped);
+    vm_describe_error(vm, value, &end->host->stopped);
 }
 
 cy_err run_host_start(struct run_host *host, const char *name, const cy_value *args, uint32_t arg_count,

@@ -15,21 +15,26 @@
 #include "vm/run/object.h"
 #include "vm/run/vm.h"
 
+enum { RUN_HOST_TICKETS = 1024 };
 struct run_host {
     struct vm *vm;
     struct instance *instance;
     struct program *program;
     struct builder output;
+    struct builder stopped; /* how the last stopped call was reported */
     uint64_t now_ns;
     uint64_t tick_ns;     /* added at every look at the clock */
+    uint64_t wall_ns;     /* of deadlines; moved by hand */
+    uint64_t deadline_ns; /* told last */
     uint32_t ready_count; /* times on_ready was called */
     /* the wait begun last */
     wait_ticket ticket;
+    wait_ticket tickets[RUN_HOST_TICKETS]; /* the last ones */
     uint32_t wait_count;
     uint32_t cancel_count;
 };
 
-/* How one call ended; `value` is owned by the record. */
+/* How one call ended; `value` is owned by the record, nil for a stop. */
 struct run_end {
     struct run_host *host;
     bool ended;
@@ -40,6 +45,11 @@ struct run_end {
 
 /* `owned_program` may be NULL for tests of values alone. False when there was no memory (fault tests). */
 bool run_host_open(struct run_host *host, struct program *owned_program, uint64_t memory_bytes_max);
+/* The same with a soft limit for each task. */
+bool run_host_open_limited(struct run_host *host, struct program *owned_program, uint64_t memory_bytes_max,
+                           uint64_t task_memory_bytes_max);
+/* Ends every task.sleep that still waits. */
+void run_host_wake_all(struct run_host *host);
 /* Frees everything and CHECKs that the VM's heap is empty. */
 void run_host_close(struct run_host *host);
 

@@ -187,6 +187,29 @@ START_TEST(test_steps_are_bounded)
 }
 END_TEST
 
+/* A key at the limit, counted by its contents, and one past it; the message names the row. */
+START_TEST(test_a_large_key_is_refused)
+{
+    for (int past = 0; past < 2; past++) {
+        ck_assert(run_host_open(&host, NULL, 0));
+        cy_value key, map;
+        OK(map_new(host.vm, 0, &map));
+        OK(list_new(host.vm, 0, &key));
+        for (int i = 0; i < LIMIT_KEY_STEPS + past; i++) OK(list_append(host.vm, &key, value_int(i & 1)));
+        cy_err err = map_set(host.vm, &map, value_ref(key), value_int(1));
+        ck_assert(past ? cy_is(err, CY_ERR_LIMIT) : !cy_failed(err));
+        if (past) {
+            error_raise_walk(host.vm, err);
+            const char *message = (const char *)error_message(host.vm, host.vm->raised).data;
+            ck_assert_msg(strstr(message, "KEY_STEPS: 262144"), "%s", message);
+        }
+        value_unref(host.vm, map);
+        value_unref(host.vm, key);
+        run_host_close(&host);
+    }
+}
+END_TEST
+
 /* Printing writes shared parts each time: the text is bounded, by the VM's memory and by LIMIT_FORMAT_BYTES. */
 START_TEST(test_texts_are_bounded)
 {
@@ -231,6 +254,7 @@ Suite *unit_suite_run_visited(void)
     tcase_add_test(tests, test_maps_as_keys_of_maps);
     tcase_add_test(tests, test_a_failed_look_up_is_not_absent);
     tcase_add_test(tests, test_steps_are_bounded);
+    tcase_add_test(tests, test_a_large_key_is_refused);
     tcase_add_test(tests, test_texts_are_bounded);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/memory.c: what a group of tasks may hold: the soft limit that ends a memory bomb, and nobody else.
+ *
+ * In:   the VM's count of bytes before and after a turn. Out: STOP_MEMORY for a group past its limit.
+ * Method: no allocation is charged by itself. What the VM's heap grew or shrank by during a turn is the group's; so
+ *       is what is freed later of the garbage that it left. One allocation of HEAP_LARGE_BYTES or more is looked at
+ *       before it is made, so that a doubling string does not get to the VM's limit within one step.
+ * Known: a container that is handed to another task moves no charge: who made it pays, who lets go of it last gains.
+ *       The count is therefore a bound, not a balance, and a group is stopped only when the whole VM holds more than
+ *       the group's limit as well.
+ */
+#include "vm/base/limits.h"
+#include "vm/run/fiber.h"
+
+enum {
+    MEMORY_STOPPING_BYTES = 16 << 20, /* what defers of a stopped group may take beyond the limit */
+    MEMORY_DRAIN_STEPS = 65536,       /* about a millisecond */
+};
+
+static void memory_stop(struct vm *vm, struct fiber *group) { vm_stop_tree(vm, group, CY_ERR_STOP_MEMORY); }
+
+bool memory_may_allocate(struct vm *vm, size_t bytes)
+{
+    struct fiber *group = vm->running->group;
+    if (group->memory_bytes_max == UINT64_MAX || vm->running->initialising) return true;
+    int64_t held = group->memory_bytes + (int64_t)(vm->heap_bytes - vm->turn_heap_bytes) + (int64_t)bytes;
+    bool stopping = group->stop || group->stop_wanted;
+    int64_t most = (int64_t)group->memory_bytes_max + (stopping ? MEMORY_STOPPING_BYTES : 0);
+    if (held <= most || vm->heap_bytes + bytes <= (uint64_t)most) return true;
+    if (!stopping) memory_stop(vm, group);
+    return false;
+}
+
+uint64_t memory_turn_begin(struct vm *vm)
+{
+    vm->turn_heap_bytes = vm->heap_bytes;
+    return vm->heap_bytes;
+}
+
+static void memory_look(struct vm *vm, struct fiber *group)
+{
+    bool stopping = group->stop || group->stop_wanted;
+    int64_t most = (int64_t)group->memory_bytes_max + (stopping ? MEMORY_STOPPING_BYTES : 0);
+    if (CY_LIKELY(group->memory_bytes <= most)) return;
+    /* Garbage that waits to be freed is not held. */
+    uint64_t before = vm->heap_bytes;
+    if (vm->dead) heap_drain(vm, MEMORY_DRAIN_STEPS);
+    group->memory_bytes += (int64_t)(vm->heap_bytes - before);
+    if (vm->dead || group->memory_bytes <= most || vm->heap_bytes <= (uint64_t)most) return;
+    /* Nor are cells that only hold each other: a search gets some turns to find them. */
+    if (!stopping && vm->search.group == group && vm->refs && group->memory_bytes <= most + most / 2) {
+        if (vm->search.phase == REFS_RESTING) refs_begin(vm);
+        return;
+    }
+    if (stopping)
+        group->unwinding_hard = true;
+    else
+        memory_stop(vm, group);
+}
+
+void memory_turn_end(struct vm *vm, struct fiber *group, uint64_t serial, uint64_t heap_bytes_before)
+{
+    if (group->serial != serial || group->state == FIBER_POOLED) return; /* all of it has ended */
+    group->memory_bytes += (int64_t)(vm->heap_bytes - heap_bytes_before);
+    if (CY_UNLIKELY(vm->dead != NULL)) {
+        vm->garbage_group = group;
+        vm->garbage_serial = serial;
+    }
+    if (group->memory_bytes_max != UINT64_MAX && group->state != FIBER_ENDING) memory_look(vm, group);
+}
+
+bool memory_drain_later(struct vm *vm, size_t steps)
+{
+    uint64_t before = vm->heap_bytes;
+    bool more = heap_drain(vm, steps);
+    struct fiber *group = vm->garbage_group;
+    if (group && group->serial == vm->garbage_serial)
+        group->memory_bytes -= (int64_t)(before - vm->heap_bytes);
+    return more;
+}
