@@ -84,8 +84,8 @@ void prune_note_use(struct compilation *compilation, const struct unit *unit, st
                     struct symbol *symbol);
 /* Takes out of standard modules what the program does not reach, and the modules that are empty then. */
 void prune_units(struct compilation *compilation);
-/* session.c: before a unit is parsed; the entry of a word in the names of a unit, or, in a session, of the inputs before
- * it. NULL when it is in none. */
+/* session.c: before a unit is parsed; the entry of a word in the names of a unit, or, in a session, of the inputs
+ * before it. NULL when it is in none. */
 void session_adopt(struct compilation *compilation, struct unit *unit);
 struct map_entry *session_find(const struct unit *unit, cy_bytes word);
 /* Names, slots, captures, calls, constants of every unit. */

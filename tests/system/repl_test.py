@@ -126,9 +126,11 @@ class Terminal:
     def __init__(self, folder, *options):
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
-            os.chdir(folder)
-            os.execve(CROWNYC, [str(CROWNYC), "repl", *options],
-                      environment(HOME=folder, TERM="xterm", XDG_STATE_HOME=folder / "state"))
+            with contextlib.suppress(OSError):
+                os.chdir(folder)
+                os.execve(CROWNYC, [str(CROWNYC), "repl", *options],
+                          environment(HOME=folder, TERM="xterm", XDG_STATE_HOME=folder / "state"))
+            os._exit(127)
         self.text = ""
         self.seen = 0
 
