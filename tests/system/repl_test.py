@@ -35,6 +35,7 @@ def shows(folder, text, wanted):
 def test_declarations_stay_and_values_are_shown(folder):
     shows(folder, 'let x = 5\nx + 1\nx = x * 2\nx\n"가"\nprint("p")\nnil\n', '6\n10\n"가"\np\n')
     shows(folder, "fn f(n) {\n  if n < 2 {\n    return n\n  }\n  return f(n - 1) + f(n - 2)\n}\nf(10)\n", "55\n")
+    shows(folder, '3 print("x") 4\n', "3\nx\n4\n")
     shows(folder, "{a: [1]}\n{}\n", "{\"a\": [1]}\n{}\n")
     shows(folder, "record P { a: int, b = 2 }\nlet p = P(1)\np.b = [7]\np\nfn get(p: P) { return p.b }\nget(p)\n",
           "P(a: 1, b: [7])\n[7]\n")

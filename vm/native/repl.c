@@ -155,6 +155,7 @@ static void repl_print(struct repl *repl, enum repl_show show)
     else
         printf("%.*s\n", CY_BYTES_ARG(builder_view(&text)));
     builder_fini(&text);
+    fflush(stdout); /* print writes past stdio */
 }
 
 /* -- inputs ---------------------------------------------------------------------------------------------- */

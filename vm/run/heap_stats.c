@@ -183,7 +183,9 @@ static void heap_stats_fiber(struct heap_stats_walk *walk, const struct fiber *f
     heap_stats_reach_all(walk, fiber->stack, (size_t)(fiber->stack_end - fiber->stack));
     heap_stats_reach(walk, fiber->resume_value);
     heap_stats_reach(walk, fiber->result);
-    for (const struct task *task = fiber->children; task; task = task->next)
+    heap_stats_reach(walk, fiber->stop_record);
+    heap_stats_reach(walk, fiber->child_error);
+    for (const struct task *task = fiber->ended_first; task; task = task->next)
         heap_stats_reach(walk, task->result);
 }
 
