@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/docs_test.py: proves that what the papers tell people to type works: every program of README,
-# docs/RPN.md and docs/LANGUAGE.md compiles and runs (and prints what its `// expect:` lines say), the commands of the
-# README lead to a proxied request, and the YAML of docs/GATEWAY.md is accepted.
+# docs/RPN.md, docs/TOOLS.md and docs/LANGUAGE.md compiles and runs (and prints what its `// expect:` lines say), the
+# commands of the README lead to a proxied request, those of docs/TOOLS.md print what stands behind them, and the YAML
+# of docs/GATEWAY.md is accepted.
 #
 # A block of a language named `hanseon` is a whole program when it exports main; others are parts and are compiled as
 # the body of one unless they declare something, in which case main is added. Blocks marked `hanseon error` must be
@@ -84,6 +85,30 @@ def test_rpn_paper(folder):
         expected = [m.group(1) or "" for m in re.finditer(r"^# expect:(?: (.*))?$", text, re.M)]
         check(expected, f"docs/RPN.md:{line} expects nothing")
         check_equal((code, out.splitlines()), (EXIT_OK, expected), f"docs/RPN.md:{line}: {err}")
+
+
+def test_tools_paper(folder):
+    """Named programs are files; each block of commands prints what the block behind it says; so does each session."""
+    text = (ROOT / "docs/TOOLS.md").read_text(encoding="utf-8")
+    found = [(m.group(1), m.group(2).strip(), m.group(3)) for m in BLOCK.finditer(text)]
+    commands = 0
+    for i, (language, words, block) in enumerate(found):
+        if language == "hanseon" and words:
+            (folder / words).write_text(block, encoding="utf-8")
+        if language == "sh":
+            script = f'crownyc() {{ "{CROWNYC}" "$@"; }}\n' + block
+            code, out, err = run(["/bin/sh", "-ec", script], cwd=folder)
+            check_equal((code, err), (EXIT_OK, ""), f"the commands\n{block}")
+            check_equal(out, found[i + 1][2], f"what they print:\n{block}")
+            commands += 1
+        if language == "repl":
+            typed = re.findall(r"^(?:> |\.\. )(.*\n)", block, re.M)
+            shown = re.sub(r"^(?:> |\.\. ).*\n", "", block, flags=re.M)
+            (folder / "typed").write_text("".join(typed), encoding="utf-8")
+            said = run(["/bin/sh", "-c", f'"{CROWNYC}" repl < typed'], cwd=folder)
+            check_equal(said, (EXIT_OK, shown, ""), "the session")
+            commands += 1
+    check_equal(commands, 6, "blocks with commands")
 
 
 def test_what_the_first_program_prints(folder):
