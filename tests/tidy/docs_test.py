@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/tidy/docs_test.py: proves that nothing in the tree names a machine it was made on or a host it was fetched from,
-# that papers link to files that exist, that docs/OPCODES.md and docs/STDLIB.md are what the tables say, and that every
-# name of the standard library has a Korean spelling, a meaning and an example.
+# that papers link to files that exist, that decisions have numbers of their own, that docs/OPCODES.md and
+# docs/STDLIB.md are what the tables say, and that every name of the standard library has a Korean spelling, a meaning
+# and an example.
 
 import os
 import pathlib
@@ -70,6 +71,31 @@ def poor_entries(page):
     return complaints
 
 
+DECISION = re.compile(r"^docs/decisions/(\d{4})-[a-z0-9-]+\.md$")
+DECISION_ROW = re.compile(r"^\| \[(\d{4})\]\((\1-[a-z0-9-]+\.md)\) \|", re.M)
+
+
+def muddled_decisions(papers):
+    """Decisions that share a number, call themselves by another one, or are not exactly once in the list, in order."""
+    complaints, names = [], {}
+    for path in sorted(papers):
+        match = DECISION.match(path)
+        if not match:
+            if path.startswith("docs/decisions/") and not path.endswith("README.md"):
+                complaints.append(f"{path}: is not named NNNN-title.md")
+            continue
+        number = match.group(1)
+        if number in names:
+            complaints.append(f"{path}: {names[number]} has this number")
+        names.setdefault(number, path.rpartition("/")[2])
+        if not papers[path].startswith(f"# {number}: "):
+            complaints.append(f"{path}: its title does not begin with its number")
+    listed = [row.group(2) for row in DECISION_ROW.finditer(papers.get("docs/decisions/README.md", ""))]
+    if listed != sorted(path.rpartition("/")[2] for path in papers if DECISION.match(path)):
+        complaints.append("docs/decisions/README.md: is not the list of the decisions in order")
+    return complaints
+
+
 def main():
     report = Report()
     texts = {}
@@ -82,6 +108,7 @@ def main():
     report.rule("no registry host", found(REGISTRY_HOST, texts))
     papers = {path: text for path, text in texts.items() if path.endswith(".md")}
     report.rule("links lead somewhere", dead_links(papers, lambda place: (ROOT / place).exists()))
+    report.rule("decisions have numbers of their own and are listed", muddled_decisions(papers))
     report.rule("docs/OPCODES.md and docs/STDLIB.md are up to date", old_opcodes())
 
     page = texts.get("docs/STDLIB.md", "")
@@ -95,6 +122,13 @@ def main():
     report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))
     report.must_find("planted: link", dead_links({"docs/a.md": "[x](../gone.md) [y](https://a.b/c) [z](b.md#part)"},
                                                  lambda place: place == "docs/b.md"))
+    listed = "| [0001](0001-a.md) | a |\n| [0002](0002-b.md) | b |\n"
+    good = {"docs/decisions/0001-a.md": "# 0001: a", "docs/decisions/0002-b.md": "# 0002: b",
+            "docs/decisions/README.md": listed}
+    report.rule("planted: good decisions", muddled_decisions(good))
+    report.must_find("planted: a number twice, and not listed",
+                     muddled_decisions({**good, "docs/decisions/0002-c.md": "# 0002: c"}), 2)
+    report.must_find("planted: another title", muddled_decisions({**good, "docs/decisions/0002-b.md": "# 0003: b"}))
     report.end()
 
 
