@@ -96,6 +96,27 @@ def muddled_decisions(papers):
     return complaints
 
 
+RULE = re.compile(r"^RULE\((\w+),", re.M)
+
+
+def rules_of_the_paper(page):
+    """The rules that the table of docs/TOAU.md names; `A_B, _C` names A_B and A_C (and A_B_C)."""
+    rules = set()
+    for row in re.findall(r"^\| ([A-Z]+(?:_[A-Z]+)*(?:[,;] [A-Z_]+)*) \|", page, re.M):
+        for group in row.split("; "):
+            first, *rest = group.split(", ")
+            words = first.split("_")
+            rules.add(first)
+            for word in rest:
+                rules |= {word} if word[0] != "_" else {"_".join(words[:n]) + word for n in range(1, len(words) + 1)}
+    return rules
+
+
+def untold_rules(table, page):
+    """Rules of vm/code/rule.def that docs/TOAU.md does not name."""
+    return [f"docs/TOAU.md lacks {rule}" for rule in RULE.findall(table) if rule not in rules_of_the_paper(page)]
+
+
 def main():
     report = Report()
     texts = {}
@@ -109,6 +130,8 @@ def main():
     papers = {path: text for path, text in texts.items() if path.endswith(".md")}
     report.rule("links lead somewhere", dead_links(papers, lambda place: (ROOT / place).exists()))
     report.rule("decisions have numbers of their own and are listed", muddled_decisions(papers))
+    report.rule("docs/TOAU.md names every rule",
+                untold_rules(texts.get("vm/code/rule.def", "none"), texts["docs/TOAU.md"]))
     report.rule("docs/OPCODES.md and docs/STDLIB.md are up to date", old_opcodes())
 
     page = texts.get("docs/STDLIB.md", "")
@@ -122,6 +145,7 @@ def main():
     report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))
     report.must_find("planted: link", dead_links({"docs/a.md": "[x](../gone.md) [y](https://a.b/c) [z](b.md#part)"},
                                                  lambda place: place == "docs/b.md"))
+    report.must_find("planted: rules", untold_rules("RULE(A_B, \nRULE(A_C, \nRULE(A_D, \n", "| A_B, _C | x |\n"))
     listed = "| [0001](0001-a.md) | a |\n| [0002](0002-b.md) | b |\n"
     good = {"docs/decisions/0001-a.md": "# 0001: a", "docs/decisions/0002-b.md": "# 0002: b",
             "docs/decisions/README.md": listed}
