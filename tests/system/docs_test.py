@@ -6,10 +6,10 @@
 # README lead to a proxied request, and the YAML of docs/GATEWAY.md is accepted.
 #
 # In the two courses a block `hanseon` is a file (main.han, or the name behind the word), and the `text` block right
-# behind it is what it says, byte for byte. Words behind `hanseon` say how it is used: nothing: run; `error`: refused by
-# the compiler; `fails`: ends in an error; `warns`: checked; `module`: checked, and there for the next ones; `test`:
-# its test blocks are run; `serve`: it serves while the commands behind it run, on other ports than the paper's; `mixed`:
-# keywords of both languages. A block `sh` is commands in the same folder.
+# behind it is what it says, byte for byte. Words behind `hanseon` say how it is used: nothing: run; `error`: refused
+# by the compiler; `fails`: ends in an error; `warns`: checked; `module`: checked, and there for the next ones; `test`:
+# its test blocks are run; `serve`: it serves while the commands behind it run, on other ports than the paper's;
+# `mixed`: keywords of both languages. A block `sh` is commands in the same folder.
 
 import os
 import pathlib
