@@ -53,11 +53,13 @@ STDLIB := $(sort $(wildcard stdlib/*.han))
 TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)) \
     $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
 TESTS := $(filter %_test.c,$(TEST_SOURCES))
-TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/support/*.c)))
+# The simulated loop and the loopback peers need vm/net.
+TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c $(if $(filter net,$(LAYERS)),,tests/support/loop%),\
+    $(wildcard tests/support/*.c)))
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
 # A library that no source includes today is neither looked for nor linked.
-LIBRARIES := utf8proc openssl cares yaml pcre2 ffi
+LIBRARIES := utf8proc openssl cares yaml pcre2 ffi edit
 utf8proc_header := utf8proc.h
 utf8proc_module := libutf8proc
 utf8proc_package := libutf8proc-dev
@@ -82,6 +84,10 @@ ffi_header := ffi.h
 ffi_module := libffi
 ffi_package := libffi-dev
 ffi_user := vm/native
+edit_header := histedit.h
+edit_module := libedit
+edit_package := libedit-dev
+edit_user := vm/cli
 
 libraries_in = $(strip $(foreach library,$(LIBRARIES),$(if $(shell grep -lF '<$($(library)_header)' $1 /dev/null 2>/dev/null),$(library))))
 LIBRARIES_USED := $(call libraries_in,$(SOURCES) $(SOURCES_COMMAND))

@@ -168,6 +168,11 @@ static struct node *parse_stmt_expression(struct parser *parser)
                            CY_BYTES_NONE);
         return NULL;
     }
+    if (parser->value_wanted && parser->depth == 0) {
+        struct node *node = ast_node(parser->arena, NODE_RETURN, value->span);
+        node->as.operand = value;
+        return node;
+    }
     if (value->kind != NODE_CALL && value->kind != NODE_SPAWN) {
         parse_stmt_report_no_statement(parser, value);
         if (value->kind == NODE_NAME)
@@ -392,3 +397,5 @@ static struct node *parse_stmt(struct parser *parser)
     default: return parse_stmt_expression(parser);
     }
 }
+
+struct node *parse_statement(struct parser *parser) { return parse_stmt(parser); }
