@@ -23,6 +23,7 @@ HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse",
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
 WORLD = "tests/limit/world_test.py"
+OLD = "tests/unit/native/old_instances_test.c"
 YAML = "tests/unit/native/yaml_walk_test.c"
 AT_AND_PAST = "test_limits_hold_at_their_value_and_one_past_it"
 
@@ -74,6 +75,8 @@ TESTED = {
     "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
     "WORKERS": (COMMAND, "test_workers"),
     "GENERATION_FILE_BYTES": (COMMAND, "test_configuration_file_bytes"),
+    "OLD_INSTANCES": (OLD, "test_as_many_as_the_limit_stay"),
+    "OLD_INSTANCE_GRACE_MS": (OLD, "test_past_the_limit_the_oldest_get_a_grace"),
     "LITERAL_UPSTREAMS": (COMMAND, "test_literal_upstreams"),
     "NAME_BYTES": ("tests/unit/http/uri_test.c", "test_a_host_name_may_be_as_long_as_the_limit"),
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
@@ -130,8 +133,7 @@ TIME = {
     "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
     "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
     "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
-    "CONNECT_TIMEOUT_MS": "default of an option that tests/wire/upstream_death/timeouts.txt sets",
-    "OLD_INSTANCE_GRACE_MS": "tests/system/generation_slow_test.py waits for it",
+    "CONNECT_TIMEOUT_MS": "default of an option",
     "DNS_TTL_FLOOR_MS": "tests/unit/net/dns_test.c waits past it for the next look-up",
     "DNS_TTL_CEILING_MS": "five minutes",
     "DNS_RETRY_MS": "expiry as with DNS_TTL_FLOOR_MS, another number",
@@ -145,7 +147,6 @@ TIME = {
 SIZE = {
     "HTTP_LINGER_BYTES": "only the connection is cut past it; the peer cannot tell that from HTTP_LINGER_MS",
     "HTTP_POOL_IDLE": "default of an option; tests/wire/upstream_death/reused_retry.txt uses the pool",
-    "OLD_INSTANCES": "tests/system/generation_slow_test.py has one more; nothing is refused, the oldest is cancelled",
     "CONNECTIONS": "65536 connections need more descriptors than a test may have; default of an option",
     "LISTENERS": "http.serve takes fewer addresses, and says how many",
     "GENERATION_BYTES": "2 GiB: a program and files at their own limits stay below it",
