@@ -76,10 +76,11 @@ export fn main(args) {
     http.serve({listen: [args[0]], banner: "ready"})
 }
 """
-LOOPS = {name: "handle was stopped: stop: the CPU allowance is used up"
+LOOPS = {name: "handle was stopped: stop: the CPU allowance is used up .limit CPU_BURST_MS: 200 ms."
          for name in ("loop", "loop-in-try", "loop-in-defer", "regex-time", "json-again", "sort")}
 # What takes memory is stopped for memory, or, where making it takes long in this build, for the CPU it took.
-MEMORY = "handle was stopped: stop: the (task's memory limit|CPU allowance) is used up"
+MEMORY = ("handle was stopped: stop: the (task's memory limit|CPU allowance) is used up .limit "
+          "(TASK_MEMORY_BYTES: 268435456 bytes|CPU_BURST_MS: 1000 ms)")
 BOMBS = {name: MEMORY for name in ("text", "list", "map", "spawn", "cycles")}
 # Hundreds of thousands of tasks: their records stay for the next ones, and lie between what was freed.
 CROWDS = {name: MEMORY for name in ("spawn-small", "fork")}

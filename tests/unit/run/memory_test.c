@@ -62,7 +62,9 @@ START_TEST(test_bombs)
                       (unsigned long long)host.vm->heap_bytes, (unsigned long long)host.vm->ref_count);
     }
     ck_assert_str_eq(run_host_printed(&host), "");
-    ck_assert_ptr_nonnull(strstr(builder_text_view(&host.stopped), "memory limit is used up\n  at in_defer"));
+    ck_assert_ptr_nonnull(
+        strstr(builder_text_view(&host.stopped),
+               "memory limit is used up (limit TASK_MEMORY_BYTES: 4194304 bytes)\n  at in_defer"));
     run_host_close(&host);
 }
 END_TEST
@@ -111,7 +113,9 @@ START_TEST(test_task_memory_bytes)
         ck_assert_uint_eq(fiber->memory_bytes_max, LIMIT_TASK_MEMORY_BYTES);
         while (vm_run(host.vm)) {}
         if (past)
-            run_source_expect_report(&end, CALL_STOPPED, "the task's memory limit is used up");
+            run_source_expect_report(
+                &end, CALL_STOPPED,
+                "the task's memory limit is used up (limit TASK_MEMORY_BYTES: 268435456 bytes)");
         else
             run_source_expect(&end, "1");
     }
