@@ -23,6 +23,7 @@ struct vm {
 
     /* heap.c */
     uint64_t heap_bytes;
+    uint64_t heap_bytes_peak;
     uint64_t heap_bytes_max;
     uint64_t heap_bytes_high; /* most at the end of a turn since memory was given back to the system */
     uint64_t heap_objects;
