@@ -162,6 +162,35 @@ SIZE = {
 }
 
 
+# Past these nothing is said to anybody who could use the name: why.
+SILENT = {
+    "COMPILE_ERRORS": "the count of what is not shown is",
+    "BUDGET_STEPS": "the task goes on in its next turn",
+    "DEFER_ALLOWANCE_MS": "the task has been told CPU_BURST_MS, or why else it was stopped",
+    "VM_MEMORY_BYTES": "out of memory names the value; the host may have given another",
+    "ERROR_PLACES": "the count of what is left out is",
+    "LOG_LINE_BYTES": "the line ends in ...",
+    "LOG_REPEAT_TEXTS": "the line is told again",
+    "OLD_INSTANCES": "the requests of the oldest are cancelled; OLD_INSTANCE_GRACE_MS later",
+    "OLD_INSTANCE_GRACE_MS": "they are told that they were cancelled",
+    "HELPER_THREADS": "jobs wait",
+    "HELPER_JOBS": "error too_many of the call that had no room",
+    "OUTPUT_RING_BYTES": "the count of what was dropped is",
+    "REPL_HISTORY": "the oldest line goes first",
+    "HTTP_DRAIN_BYTES": "the connection is closed, and its peer gets no words",
+    "BUFFER_BYTES": "the next buffer takes the rest",
+    "NAME_BYTES": "no such name can exist: it is not a name",
+}
+
+
+def unnamed(rows, texts):
+    """Tested rows whose name no message of the product can hold."""
+    said = "\n".join(re.findall(r'"(?:[^"\\\n]|\\.)*"', "\n".join(texts)))
+    names = set(re.findall(r"\b[A-Z][A-Z_]*[A-Z]\b", said.replace("LIMIT_", "")))
+    return ([f"{row}: no message names it" for row in rows if row not in names and row not in SILENT]
+            + [f"{row}: named, so not silent" for row in SILENT if row in names and row in rows])
+
+
 def test_is_there(row, place):
     path, function = place
     try:
@@ -213,6 +242,9 @@ def main():
         for row, reason in table.items():
             report.rule(f"the reason of {row}", files_in_reason(row, reason))
     report.rule("every row is used", unused(rows, product_sources(".c", ".h")))
+    texts = [text for path, text in product_sources(".c", ".h", ".def").items() if not path.endswith("limits.def")]
+    report.rule("messages name the limit", unnamed(TESTED, texts))
+    report.must_find("planted: a limit that no message names", unnamed(["NO_SUCH_ROW"], texts))
     report.must_find("planted: a row without a test", missing(["A", "B"], ({"A": 1}, {})))
     report.must_find("planted: a row that went", missing(["A"], ({"A": 1, "B": 1},)))
     report.must_find("planted: a dead row", unused(["A", "B"], {"x.c": "int y = LIMIT_A; /* LIMIT_B */"}))
