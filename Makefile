@@ -282,7 +282,7 @@ $(OUT)/unit_tests: $(OBJECTS_UNIT) $(OUT)/objects/unit.list
 	$(call say,LINK $@)
 	$(Q)$(LINK) $(OBJECTS_UNIT) $(LIBS_TEST) -o $@
 
-TEST_RUN = tests/run --jobs $(JOBS)
+TEST_RUN = tests/run --jobs $(JOBS) --slowest 10
 ifdef SEPARATE
 unit-binary: $(OUT)/unit_tests
 unit: unit-binary
