@@ -14,17 +14,12 @@
 #include "vm/base/limits.h"
 #include "vm/sys/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define CLI_FMT_FOLDER_DEPTH \
-    32 /* of folders in folders; links to folders are not followed, so only a made-up tree is deeper */
 
 struct cli_fmt {
     struct cli_options *options;
@@ -65,61 +60,16 @@ static void cli_fmt_file(struct cli_fmt *run, const char *path)
     builder_fini(&messages), builder_fini(&formatted), builder_fini(&text);
 }
 
-static void cli_fmt_folder(struct cli_fmt *run, const char *path, uint32_t depth);
-
-/* A folder's sources, below it too; what begins with a dot is left alone, and links to folders are not followed. */
-static void cli_fmt_entry(struct cli_fmt *run, const char *path, uint32_t depth)
+static bool cli_fmt_visit(void *context, const char *path, cy_err err)
 {
-    struct stat about;
-    if (lstat(path, &about) != 0) return;
-    if (S_ISDIR(about.st_mode)) cli_fmt_folder(run, path, depth + 1);
-    if (S_ISREG(about.st_mode) && cli_is_source(path)) cli_fmt_file(run, path);
-}
-
-/* The names in a folder, one after another, each ending in NUL. */
-static cy_err cli_fmt_names(const char *path, struct builder *names)
-{
-    DIR *folder = opendir(path);
-    if (!folder) return cy_err_from_errno(errno);
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (entry->d_name[0] != '.')
-            builder_bytes(names, cy_bytes_of(entry->d_name, strlen(entry->d_name) + 1));
-    closedir(folder);
-    return names->failed ? CY_ERR(NO_MEMORY) : CY_OK;
-}
-
-/* In byte order, so that messages come in the same order everywhere: always the least name above the last one. */
-static const char *cli_fmt_next_name(cy_bytes names, const char *last)
-{
-    const char *best = NULL;
-    for (size_t i = 0; i < names.count; i += strlen((const char *)names.data + i) + 1) {
-        const char *name = (const char *)names.data + i;
-        if (last && strcmp(name, last) <= 0) continue;
-        if (!best || strcmp(name, best) < 0) best = name;
-    }
-    return best;
-}
-
-static void cli_fmt_folder(struct cli_fmt *run, const char *path, uint32_t depth)
-{
-    if (depth > CLI_FMT_FOLDER_DEPTH) return;
-    struct builder names;
-    builder_init(&names);
-    cy_err err = cli_fmt_names(path, &names);
+    struct cli_fmt *run = context;
     if (cy_failed(err)) {
         run->failed_count++;
         cli_say_error(run->options, path, err);
+    } else {
+        cli_fmt_file(run, path);
     }
-    const char *name = NULL;
-    while (!cy_failed(err) && (name = cli_fmt_next_name(builder_view(&names), name))) {
-        struct builder below;
-        builder_init(&below);
-        builder_printf(&below, "%s/%s", path, name);
-        const char *text = builder_text_view(&below);
-        if (text) cli_fmt_entry(run, text, depth);
-        builder_fini(&below);
-    }
-    builder_fini(&names);
+    return true;
 }
 
 int cli_fmt(struct cli_options *options, int argc, char **argv)
@@ -141,9 +91,8 @@ int cli_fmt(struct cli_options *options, int argc, char **argv)
     if (keywords)
         run.format.keywords = strcmp(keywords, "ko") == 0 ? FMT_KEYWORDS_KOREAN : FMT_KEYWORDS_ENGLISH;
     for (int i = 0; i < word_count; i++) {
-        struct stat about;
-        if (stat(argv[i], &about) == 0 && S_ISDIR(about.st_mode))
-            cli_fmt_folder(&run, argv[i], 0);
+        if (cli_is_folder(argv[i]))
+            cli_visit_folder(argv[i], cli_fmt_visit, &run);
         else
             cli_fmt_file(&run, argv[i]);
     }
