@@ -57,7 +57,7 @@ TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/s
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
 # A library that no source includes today is neither looked for nor linked.
-LIBRARIES := utf8proc openssl cares yaml pcre2 ffi
+LIBRARIES := utf8proc openssl cares yaml pcre2 ffi edit
 utf8proc_header := utf8proc.h
 utf8proc_module := libutf8proc
 utf8proc_package := libutf8proc-dev
@@ -82,6 +82,10 @@ ffi_header := ffi.h
 ffi_module := libffi
 ffi_package := libffi-dev
 ffi_user := vm/native
+edit_header := histedit.h
+edit_module := libedit
+edit_package := libedit-dev
+edit_user := vm/cli
 
 libraries_in = $(strip $(foreach library,$(LIBRARIES),$(if $(shell grep -lF '<$($(library)_header)' $1 /dev/null 2>/dev/null),$(library))))
 LIBRARIES_USED := $(call libraries_in,$(SOURCES) $(SOURCES_COMMAND))

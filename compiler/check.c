@@ -383,6 +383,7 @@ void check_initialisers(struct compilation *compilation)
     struct check_walk walk = {0};
     for (uint32_t i = 0; i < compilation->units.count; i++) {
         const struct unit *unit = compilation->units.items[i];
+        if (unit->in_session) continue; /* run as tasks of their own */
         for (uint32_t k = 0; k < unit->init->effect_count; k++)
             check_initialiser(compilation, unit, &unit->init->effects[k], &walk);
     }
@@ -394,7 +395,7 @@ void check_main(struct compilation *compilation)
     const struct map_entry *entry = map_find(&unit->names, CY_BYTES("main"));
     const struct symbol *symbol = entry ? entry->value.pointer : NULL;
     struct span start = {0, 0, 1, 1};
-    if (!symbol && compilation->options->module) return;
+    if (compilation->options->session || (!symbol && compilation->options->module)) return;
     if (!symbol || symbol->kind != SYMBOL_FUNCTION || !symbol->exported) {
         bool missed = symbol || (compilation->read_whole && !compilation->options->tests);
         if (missed)

@@ -62,7 +62,7 @@ cy_err compilation_run(struct compilation *compilation, struct program **program
     if (compilation->diags.count) return CY_ERR(BAD_FORMAT);
     if (compilation->options->warnings) check_flow_units(compilation);
     if (compilation->outside) return CY_OK;
-    prune_units(compilation);
+    if (!compilation->options->session) prune_units(compilation); /* a later input may reach more */
     CY_TRY(emit_units(compilation, program_out));
     cy_err err = compilation->diags.count ? CY_ERR(BAD_FORMAT) : CY_OK; /* limits are seen by the emitter */
     if (!cy_failed(err)) err = compiler_prove(*program_out, compilation->options->korean, messages);

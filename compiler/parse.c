@@ -26,7 +26,10 @@ static bool parse_read(struct compilation *compilation, struct unit *unit, bool 
     bool own =
         parser.current.doc.end && parser.current.doc.start == doc.start && !parse_at(&parser, TOKEN_IMPORT);
     unit->doc = own ? CY_BYTES_NONE : lexer_doc_text(parser.arena, &unit->source, doc);
-    parse_declarations(&parser);
+    if (unit->in_session)
+        parse_session(&parser);
+    else
+        parse_declarations(&parser);
     CHECK(parser.depth == 0);
     return parser.unclosed_reported && !parser.lexer.gave_up;
 }

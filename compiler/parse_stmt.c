@@ -155,6 +155,11 @@ static struct node *parse_stmt_expression(struct parser *parser)
         node->span = span_join(start, parser->previous);
         return parse_stmt_is_target(value) ? node : NULL;
     }
+    if (parser->value_wanted && parser->depth == 0) {
+        struct node *node = ast_node(parser->arena, NODE_RETURN, value->span);
+        node->as.operand = value;
+        return node;
+    }
     if (value->kind != NODE_CALL && value->kind != NODE_SPAWN) {
         parse_stmt_report_no_statement(parser, value);
         if (value->kind == NODE_NAME)
@@ -379,3 +384,5 @@ static struct node *parse_stmt(struct parser *parser)
     default: return parse_stmt_expression(parser);
     }
 }
+
+struct node *parse_statement(struct parser *parser) { return parse_stmt(parser); }

@@ -164,11 +164,24 @@ static struct symbol *resolve_use(struct resolver *resolver, struct symbol *symb
     return symbol;
 }
 
+/* `let x = x + 1` in a session: the new x is not there yet, the one of an input before is meant. */
+static struct map_entry *resolve_session_entry(struct resolver *resolver, struct map_entry *entry)
+{
+    const struct symbol *symbol = entry->value.pointer;
+    bool early = symbol->unit == resolver->unit && symbol->kind == SYMBOL_GLOBAL && !symbol->ready &&
+                 resolver->function == resolver->unit->init;
+    const struct unit *unit = early ? resolver->unit->session_before : NULL;
+    while (unit && unit->hidden) unit = unit->session_before;
+    struct map_entry *before = unit ? session_find(unit, symbol->name) : NULL;
+    return before ? before : entry;
+}
+
 struct symbol *resolve_find(struct resolver *resolver, cy_bytes word)
 {
     struct map_entry *entry = map_find(&resolver->locals, word);
     if (entry && entry->value.pointer) return entry->value.pointer;
-    entry = map_find(&resolver->unit->names, word);
+    entry = session_find(resolver->unit, word);
+    if (entry && resolver->unit->session_before) entry = resolve_session_entry(resolver, entry);
     if (entry) return resolve_use(resolver, entry->value.pointer);
     return resolve_prelude(resolver, word);
 }
@@ -212,8 +225,9 @@ void resolve_report_unknown(struct resolver *resolver, const struct word *word)
     nearest_init(&nearest, word->text);
     for (uint32_t i = resolver->scope_count; i > 0; i--)
         nearest_offer(&nearest, resolver->scope[i - 1]->name);
-    for (uint32_t i = 0; i < resolver->unit->symbols.count; i++)
-        nearest_offer(&nearest, resolver->unit->symbols.items[i]->name);
+    for (const struct unit *unit = resolver->unit; unit; unit = unit->session_before)
+        for (uint32_t i = 0; i < unit->symbols.count && !unit->hidden; i++)
+            nearest_offer(&nearest, unit->symbols.items[i]->name);
     resolve_offer_prelude(&nearest, resolver->compilation->options->korean);
     for (uint32_t i = 0; i < resolver->compilation->keywords.count; i++)
         nearest_offer(&nearest, resolver->compilation->keywords.entries[i].key);
@@ -319,7 +333,7 @@ void resolve_annotation(struct resolver *resolver, struct annotation *annotation
     }
     bool qualified = annotation->module.text.count > 0;
     const struct word *word = qualified ? &annotation->module : &annotation->name;
-    const struct map_entry *entry = map_find(&resolver->unit->names, word->text);
+    const struct map_entry *entry = session_find(resolver->unit, word->text);
     struct symbol *symbol = entry ? entry->value.pointer : NULL;
     if (qualified) {
         if (!symbol || symbol->kind != SYMBOL_MODULE) {

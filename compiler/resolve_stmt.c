@@ -257,8 +257,9 @@ static bool resolve_stmt_path_form(struct resolver *resolver, struct node *node,
     bool through_value =
         first->kind == NODE_FIELD && cy_bytes_equal(first->as.field.name.text, CY_BYTES("value"));
     bool local = symbol->kind == SYMBOL_LOCAL, global = symbol->kind == SYMBOL_GLOBAL;
-    bool foreign =
-        (local && symbol->owner != resolver->function) || (global && symbol->unit != resolver->unit);
+    bool session = global && symbol->unit->in_session && resolver->unit->in_session;
+    bool foreign = (local && symbol->owner != resolver->function) ||
+                   (global && symbol->unit != resolver->unit && !session);
     bool fixed = symbol->constant || foreign;
     node->as.assign.form = fixed ? ASSIGN_THROUGH_REF : ASSIGN_PATH;
     if ((local || global) && !symbol->function && (!fixed || through_value)) {

@@ -38,6 +38,11 @@ struct unit {
     struct function_decl *init;     /* holds what the initialisers need; always there, in `functions` never */
     struct function_list init_functions; /* functions written inside initialisers */
     enum unit_visit visit;
+    /* In a session (session.h): */
+    bool in_session;
+    bool hidden;                 /* its names are not to be seen */
+    uint32_t skip_bytes;         /* what stands before this offset belongs to earlier inputs */
+    struct unit *session_before; /* the input before this one */
 };
 
 struct unit_list {
@@ -108,6 +113,10 @@ void prune_note_use(struct compilation *compilation, const struct unit *unit, st
                     struct symbol *symbol);
 /* Takes out of standard modules what the program does not reach, and the modules that are empty then. */
 void prune_units(struct compilation *compilation);
+/* session.c: before a unit is parsed; the entry of a word in the names of a unit, or, in a session, of the inputs
+ * before it. NULL when it is in none. */
+void session_adopt(struct compilation *compilation, struct unit *unit);
+struct map_entry *session_find(const struct unit *unit, cy_bytes word);
 /* Names, slots, captures, calls, constants of every unit. */
 void resolve_units(struct compilation *compilation);
 /* Flow of control and of kinds: warnings. Only after resolving reported nothing. */

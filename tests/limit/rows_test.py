@@ -65,6 +65,10 @@ TESTED = {
     "TASKS": (RUN, "test_tasks"),
     "HANDLES": (RUN, "test_handles"),
     "ERROR_PLACES": (RUN, "test_error_places"),
+    "PROFILE_FRAMES": ("tests/unit/run/profile_test.c", "test_past_its_frames_weight_stays_outside"),
+    "PROFILE_DEPTH": ("tests/unit/run/profile_test.c", "test_depth_at_and_past_the_limit"),
+    "REPL_INPUTS": ("tests/system/repl_test.py", "test_inputs_at_and_past_the_limit"),
+    "REPL_HISTORY": ("tests/system/repl_test.py", "test_history_is_bounded"),
     "LOG_LINE_BYTES": ("tests/unit/base/log_test.c", "test_long_line_is_cut_at_a_letter"),
     "HTTP_HEAD_BYTES": (HEAD, AT_AND_PAST),
     "HTTP_TARGET_BYTES": (HEAD, AT_AND_PAST),
@@ -122,6 +126,7 @@ TESTED = {
 # A size of a step or of a cache: nothing is refused, so there is no "past" that could be told from "at". What is named
 # proves that the step or cache works, whatever its size.
 PACE = {
+    "PROFILE_STEPS": "tests/unit/run/profile_test.c samples with periods of its own",
     "HTTP_WRITE_SLICE_BYTES": "tests/wire/verdicts/large.txt writes a body of many slices",
     "LSP_QUEUE": "tests/system/lsp_test.py sends hundreds of messages at once; they wait, none is refused",
     "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",

@@ -102,6 +102,13 @@ def test_line_ends_of_other_systems(folder):
     check_equal(fmt("-", stdin="// only\n\n\n// this")[1], "// only\n\n// this\n", "comments alone")
 
 
+def test_a_file_without_a_line_end_gets_one(folder):
+    source = folder / "a.han"
+    source.write_text("fn a(){}")
+    check_equal(run([CROWNYC, "fmt", source])[0], EXIT_OK, "exit code")
+    check_equal(source.read_text(), "fn a() {}\n", "what is written")
+
+
 def test_keywords_are_converted_where_they_are_keywords(folder):
     source = 'let r = {if: 1}\nfn f(x) { 만약 x 아닌 아니면 }\n'
     code, out, err = fmt("-", "--keywords", "ko", stdin='let r = {if: true}\nexport fn main(args) { '

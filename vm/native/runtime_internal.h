@@ -123,6 +123,7 @@ struct runtime {
     bool main_ended;
     bool exit_requested;
     int exit_code;
+    struct profile *profile; /* NULL without --profile */
 };
 
 static inline struct runtime *runtime_of(struct vm *vm) { return (struct runtime *)vm_host(vm); }
@@ -136,6 +137,11 @@ CY_NODISCARD cy_err runtime_main_args(struct runtime *runtime, cy_value *list_ou
 
 /* Leaves the driver with this code as soon as vm_run returns. The first request wins. */
 void runtime_request_exit(struct runtime *runtime, int exit_code);
+
+/* The parts of runtime_run, for the REPL: memory and options; the VM; giving back all of it. */
+CY_NODISCARD cy_err runtime_new(const struct runtime_options *options, struct runtime **runtime_out);
+CY_NODISCARD cy_err runtime_open(struct runtime *runtime);
+void runtime_free(struct runtime **runtime);
 
 /* Runs ready fibers and one loop turn, until `*flag` or an exit request. For the driver and the checker. */
 void runtime_drive(struct runtime *runtime, const bool *flag);
@@ -183,6 +189,13 @@ void configuring_free(struct configuring **configuring);
 /* -- vm/native/runtime_test.c ------------------------------------------------------------------------------ */
 
 void runtime_test_all(struct runtime *runtime, struct loaded_program *loaded);
+
+/* -- vm/native/runtime_report.c ---------------------------------------------------------------------------- */
+
+CY_NODISCARD cy_err runtime_report_open(struct runtime *runtime); /* before the VM is made */
+void runtime_report_worker(struct runtime *runtime);              /* this process became a worker */
+void runtime_report_end(struct runtime *runtime);                 /* while the VM is still there */
+void runtime_report_fini(struct runtime *runtime);                /* after it */
 
 /* -- vm/native/serve.c ------------------------------------------------------------------------------------- */
 

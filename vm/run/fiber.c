@@ -10,6 +10,7 @@
 #include "vm/run/fiber.h"
 
 #include "vm/base/limits.h"
+#include "vm/run/profile.h"
 #include "vm/run/vm_internal.h"
 
 enum {
@@ -324,19 +325,22 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
     int64_t outer_budget = vm->budget;
     uint64_t outer_heap_bytes = vm->turn_heap_bytes, serial = fiber->group->serial;
     struct fiber *group = fiber->group;
+    struct profile *profile = vm->options.profile;
+    int64_t budget = profile ? profile_budget(profile) : LIMIT_BUDGET_STEPS;
     vm->running = fiber;
-    vm->budget = LIMIT_BUDGET_STEPS;
+    vm->budget = budget;
     uint64_t heap_bytes = memory_turn_begin(vm);
     fiber->state = FIBER_RUNNING;
     /* The first turn of a burst is not measured: a short call must not pay for two system calls. */
-    bool measured = fiber->yielded;
+    bool measured = fiber->yielded || (profile && profile_wants_time(profile));
     uint64_t start_ns = measured ? vm_cpu_ns(vm) : 0;
     enum interp_outcome outcome = interp_run(vm, fiber);
-    uint64_t steps = vm->budget < LIMIT_BUDGET_STEPS ? (uint64_t)(LIMIT_BUDGET_STEPS - vm->budget) : 0;
+    uint64_t steps = vm->budget < budget ? (uint64_t)(budget - vm->budget) : 0;
     uint64_t spent_ns = measured                         ? vm_cpu_ns(vm) - start_ns
                         : steps > 2 * LIMIT_BUDGET_STEPS ? steps * FIBER_CHARGED_STEP_NS
                                                          : 0;
     vm->counters.instructions += steps;
+    if (profile) profile_turn(profile, fiber, steps, spent_ns);
     vm->running = outer;
     vm->budget = outer_budget;
     switch (outcome) {

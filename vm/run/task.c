@@ -158,6 +158,7 @@ bool task_spawn(struct fiber *fiber, cy_value *window, const struct run_step *st
     task_link_running(task, fiber);
     fiber->child_running_count++;
     child->task = task;
+    vm->counters.tasks_started++;
     if (!fiber->is_main) child->group = fiber->group;
     for (uint32_t i = 1; i <= arg_count; i++) {
         if (window[i].tag == TAG_HANDLE) task_move_argument(vm, window[i], fiber, child);

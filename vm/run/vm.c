@@ -60,6 +60,7 @@ void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)
 {
     *counters_out = vm->counters;
     counters_out->heap_bytes = vm->heap_bytes;
+    counters_out->heap_bytes_peak = vm->heap_bytes_peak;
     counters_out->heap_objects = vm->heap_objects;
     counters_out->cells = vm->ref_count;
     counters_out->cells_found = vm->search.found_count;

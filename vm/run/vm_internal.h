@@ -23,6 +23,7 @@ struct vm {
 
     /* heap.c */
     uint64_t heap_bytes;
+    uint64_t heap_bytes_peak;
     uint64_t heap_bytes_max;
     uint64_t heap_objects;
     struct object *dead; /* containers whose contents are still to be freed, by container.dead_next */
