@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/limit/lsp_test.py: proves that limits of the language server hold at their value, and that one past it is refused
-# with the row's name, or, for open documents, not kept.
+# tests/limit/lsp_test.py: proves that limits of the language server hold at their value, and that one past it is
+# refused with the row's name, or, for open documents, not kept.
 
 import pathlib
 import re
@@ -52,7 +52,8 @@ def test_message_values(folder):
     client = Client(folder)
     values = LIMITS["LSP_MESSAGE_VALUES"] - 5  # the message, its three members, and the list
     for more in (0, 1):
-        client.send(b'{"jsonrpc":"2.0","id":9,"method":"no/method","params":[' + b",".join([b"0"] * (values + more)) + b"]}")
+        params = b",".join([b"0"] * (values + more))
+        client.send(b'{"jsonrpc":"2.0","id":9,"method":"no/method","params":[' + params + b"]}")
         if more == 0:
             check_equal(client.answer(9)["error"]["code"], -32601)
     answer = client.answer(None)["error"]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/editors_test.py: proves that the files of docs/editors fit each other and the language: JSON that an editor can
-# read, paths that exist, a grammar that knows every spelling of every keyword where it is one, and nowhere else; and that
-# crownyc doc says all mistakes and writes nothing then.
+# tests/system/editors_test.py: proves that the files of docs/editors fit each other and the language: JSON that an editor
+# can read, paths that exist, a grammar that knows every spelling of every keyword where it is one, and nowhere else; and
+# that crownyc doc says all mistakes and writes nothing then.
 
 import json
 import pathlib
@@ -11,7 +11,8 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import CROWNYC, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, check, check_equal, check_in, run, run_all  # noqa: E402
+from harness import CROWNYC, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, check, check_equal, check_in, run  # noqa: E402
+from harness import run_all  # noqa: E402
 
 FOLDER = ROOT / "docs/editors/vscode"
 KEYWORD = re.compile(r'^KEYWORD\((\w+),\s*"([^"]*)",\s*"([^"]*)",\s*"([^"]*)"\)', re.M)

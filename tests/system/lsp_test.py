@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/lsp_test.py: proves, as a client over stdin and stdout, that crownyc lsp keeps to the protocol (order, ids,
-# errors, cancelling, exit codes), counts columns in UTF-16 or UTF-8, answers from unsaved texts, renames through the files
-# of a workspace or not at all, and comes back from whatever is half-typed or no protocol.
+# tests/system/lsp_test.py: proves, as a client over stdin and stdout, that crownyc lsp keeps to the protocol (order,
+# ids, errors, cancelling, exit codes), counts columns in UTF-16 or UTF-8, answers from unsaved texts, renames through the
+# files of a workspace or not at all, and comes back from whatever is half-typed or no protocol.
 
 import pathlib
 import random
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import CROWNYC, EXIT_OK, EXIT_PROGRAM, ROOT, SANITIZED, check, check_equal, check_in, run, run_all  # noqa: E402
+from harness import CROWNYC, EXIT_OK, EXIT_PROGRAM, ROOT, check, check_equal, check_in, run, run_all  # noqa: E402
 from lsp_client import Client, uri  # noqa: E402
 
 
@@ -192,7 +192,6 @@ def test_errors_of_imported_files_and_warnings(folder):
     client = Client(folder)
     client.open(main, MAIN)
     (found,) = client.diagnostics(routes)
-    check_equal(found["code"], "E0051" if found["code"] == "E0051" else found["code"])
     check_in("nam", found["message"])
     routes.write_text(ROUTES)
     client.tell("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri(routes), "type": 2}]})
@@ -267,7 +266,8 @@ def test_positions_in_utf8_when_the_client_can(folder):
 
 def test_definition(folder):
     main, routes = write_two(folder)
-    text = 'import "list"\n' + MAIN.replace("    let route", "    print(list.map([1], fn (n) { return n }))\n    let route")
+    text = 'import "list"\n' + MAIN.replace(
+        "    let route", "    print(list.map([1], fn (n) { return n }))\n    let route")
     main.write_text(text)
     client = Client(folder)
     client.open(main, text)
@@ -519,7 +519,8 @@ def test_every_prefix_of_ten_programs(folder):
                      client.request("textDocument/hover", client.at(path, line, max(0, column - 1)))]
             if length % 8 == 0:
                 asked.append(client.request("textDocument/documentSymbol", {"textDocument": {"uri": uri(path)}}))
-                asked.append(client.request("textDocument/rename", client.at(path, line, max(0, column - 1), newName="zz")))
+                at = client.at(path, line, max(0, column - 1), newName="zz")
+                asked.append(client.request("textDocument/rename", at))
             for number in asked:
                 client.answer(number)
             client.notes.clear()

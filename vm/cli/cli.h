@@ -76,8 +76,8 @@ int cli_help(const struct cli_options *options);
 bool cli_ends_with(const char *text, const char *end);
 bool cli_is_source(const char *path);
 bool cli_is_folder(const char *path);
-/* Called for each source of a folder, in order, with OK, and for a folder that cannot be read with the reason. False ends
- * the walk. */
+/* Called for each source of a folder, in order, with OK, and for a folder that cannot be read with the reason. False
+ * ends the walk. */
 typedef bool (*cli_visit)(void *context, const char *path, cy_err err);
 void cli_visit_folder(const char *path, cli_visit visit, void *context);
 /* True for what must be compiled first: a source, or RPN text (.rpn). */

@@ -2,7 +2,8 @@
  *
  * vm/cli/cli_folder.c: the sources in a folder and below it.
  *
- * In:   a path. Out: one call for each source, in byte order of names, so that messages come in the same order everywhere.
+ * In:   a path. Out: one call for each source, in byte order of names, so that messages come in the same order on every
+ *       machine.
  * Invariant: what begins with a dot is left alone, and links to folders are not followed.
  */
 #include "vm/cli/cli.h"

@@ -6,8 +6,9 @@
  *
  *      initialize ─► running ─► shutdown ─► exit        exit code 0; 1 without shutdown, or when the stream is broken
  *
- * Method: messages are read ahead as far as they have come (LIMIT_LSP_QUEUE), so that a cancellation overtakes the request
- *         it is about. Programs are compiled when no message is left to be read: typing costs one compilation a pause.
+ * Method: messages are read ahead as far as they have come (LIMIT_LSP_QUEUE), so that a cancellation overtakes the
+ *         request it is about. Programs are compiled when no message is left to be read: typing costs one compilation a
+ *         pause.
  * Invariant: each request has exactly one answer; a message that is no request has none, but for what is no JSON-RPC at
  *            all. Nothing but messages goes to stdout.
  * Not here: what a method does (cli_lsp_answer.c, cli_lsp_rename.c, cli_lsp_publish.c).

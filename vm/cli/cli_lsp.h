@@ -83,7 +83,8 @@ struct lsp_server {
     cy_err output_err; /* the client has gone */
 };
 
-/* The path of a URI, and the other way round. A URI of another scheme is its own path. False for what no path can be. */
+/* The path of a URI, and the other way round. A URI of another scheme is its own path. False for what no path
+ * can be. */
 CY_NODISCARD bool lsp_path_of_uri(cy_bytes uri, struct builder *path);
 void lsp_put_uri(const struct lsp_server *server, cy_bytes path, struct builder *out);
 struct lsp_document *lsp_find_document(const struct lsp_server *server, cy_bytes path);

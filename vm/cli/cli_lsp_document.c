@@ -3,8 +3,8 @@
  * vm/cli/cli_lsp_document.c: open documents: texts, URIs, positions, and the compiled program of each.
  *
  * In:   texts of the client. Out: queries, which read documents before the disk.
- * Invariant: each open document is the main of a query of its own, so that its program is known whether anything imports it
- *            or not. A query is compiled again when it is asked for and a file of its program has changed.
+ * Invariant: each open document is the main of a query of its own, so that its program is known whether anything
+ *            imports it or not. A query is compiled again when it is asked for and a file of its program has changed.
  */
 #include "vm/cli/cli_lsp.h"
 
