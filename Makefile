@@ -53,7 +53,9 @@ STDLIB := $(sort $(wildcard stdlib/*.han))
 TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)) \
     $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
 TESTS := $(filter %_test.c,$(TEST_SOURCES))
-TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/support/*.c)))
+# The simulated loop and the loopback peers need vm/net.
+TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c $(if $(filter net,$(LAYERS)),,tests/support/loop%),\
+    $(wildcard tests/support/*.c)))
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
 # A library that no source includes today is neither looked for nor linked.
@@ -280,7 +282,7 @@ $(OUT)/unit_tests: $(OBJECTS_UNIT) $(OUT)/objects/unit.list
 	$(call say,LINK $@)
 	$(Q)$(LINK) $(OBJECTS_UNIT) $(LIBS_TEST) -o $@
 
-TEST_RUN = tests/run --jobs $(JOBS)
+TEST_RUN = tests/run --jobs $(JOBS) --slowest 10
 ifdef SEPARATE
 unit-binary: $(OUT)/unit_tests
 unit: unit-binary

@@ -337,6 +337,8 @@ bool ast_is_literal(const struct node *node);
 uint8_t ast_value_kind(const struct node *node);
 /* Bits 1 << enum value_kind of what a known annotation allows. */
 uint32_t annotation_kinds(const struct annotation *annotation);
+/* The type of all records that it allows; NULL: it allows any, or none. */
+const struct record_decl *annotation_only_record(const struct annotation *annotation);
 /* Whether it allows a value of that kind, and, where that is a record, of that type (NULL: of an unknown type). */
 bool annotation_allows(const struct annotation *annotation, uint8_t kind, const struct record_decl *record);
 /* Whether a literal counts as true. */

@@ -7,6 +7,7 @@
  *        those after it), then functions and tests.
  * Not here: expressions (resolve_expr.c), statements (resolve_stmt.c).
  */
+#include "compiler/foreign.h"
 #include "compiler/lexer.h"
 #include "compiler/resolve_internal.h"
 #include "vm/base/check.h"
@@ -215,6 +216,10 @@ static bool resolve_report_particle(struct resolver *resolver, const struct word
 void resolve_report_unknown(struct resolver *resolver, const struct word *word)
 {
     if (resolve_report_particle(resolver, word)) return;
+    if (foreign_is_old_word(word->text)) {
+        (void)resolve_report(resolver, word->span, DIAG_OLD_DIALECT, word->text, CY_BYTES_NONE);
+        return;
+    }
     if (native_module_exists(word->text) || module_graph_find_std(resolver->compilation, word->text)) {
         (void)resolve_report(resolver, word->span, DIAG_NOT_IMPORTED, word->text, CY_BYTES_NONE);
         return;
@@ -525,11 +530,16 @@ static struct symbol *resolve_home(const struct unit *unit, const struct node *n
     return entry ? entry->value.pointer : NULL;
 }
 
-/* A record's row in the file has room for one kind per field. */
+/* A field's row in the file has room for a set of kinds, and for one type of record. */
 static void resolve_field_kind(struct resolver *resolver, const struct field_decl *field)
 {
     resolve_annotation(resolver, field->annotation);
-    if (field->annotation && field->annotation->choices)
+    const struct annotation *choice = field->annotation ? field->annotation->choices : NULL;
+    const struct record_decl *only = choice ? annotation_only_record(field->annotation) : NULL;
+    bool many = false;
+    for (; only && choice; choice = choice->next) many |= choice->record && choice->record != only;
+    bool all = only && annotation_kinds(field->annotation) == RECORD_FIELD_KIND(KIND_COUNT) - 1;
+    if (many || all)
         (void)resolve_report(resolver, field->annotation->name.span, DIAG_FIELD_CHOICE, field->name.text,
                              CY_BYTES_NONE);
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/docs_test.py: proves that what the papers tell people to type works: every example of docs/LANGUAGE.md
-# and docs/LANGUAGE.ko.md says what stands below it, programs of the READMEs and of docs/RPN.md run, the commands of the
-# README lead to a proxied request, those of docs/TOOLS.md print what stands behind them, and the YAML of
-# docs/GATEWAY.md is accepted.
+# and docs/LANGUAGE.ko.md says what stands below it, programs of the READMEs, of docs/RPN.md and of docs/DIALECT.md run,
+# the commands of the README lead to a proxied request, those of docs/TOOLS.md print what stands behind them, and the
+# YAML of docs/GATEWAY.md is accepted.
 #
 # In the two courses a block `hanseon` is a file (main.han, or the name behind the word), and the `text` block right
 # behind it is what it says, byte for byte. Words behind `hanseon` say how it is used: nothing: run; `error`: refused
@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (BANNER, BUILD, CROWNYC, EXIT_OK, EXIT_PROGRAM, ROOT, Program, check, check_equal,  # noqa: E402
                      compile_gateway, environment, free_port, request, run, run_all, wait_until)
 
-PAPERS = ["README.md", "README.ko.md"]
+PAPERS = ["README.md", "README.ko.md", "docs/DIALECT.md"]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.S | re.M)
 EXPECT = re.compile(r"//\s*expect:(?: (.*))?$", re.M)
 DECLARES = re.compile(r"^(?:export|내보내기|import|가져오기|fn|함수|record|자료형)\b", re.M)

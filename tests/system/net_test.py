@@ -352,4 +352,44 @@ export fn main(args) { http.serve({listen: [args[0]], banner: "ready"}) }
     check_equal(sorted(answers), sorted(f"auth GET /hold/{i}".encode() for i in range(20)), "answers")
 
 
+def test_a_write_cut_off_closes_the_connection_and_keeps_the_handle(folder):
+    """The handle is used after the kernel's side has gone: read, write, fields and close, by deadline and by cancel."""
+    code, out, err = han(folder, """
+import "net"
+import "task"
+import "text"
+fn sink(l) { let c = net.accept(l)  task.sleep(60000) }
+fn push(c, big) { net.write(c, big) }
+fn say(f) { try { print(f()) } catch e { print(e.kind) } }
+fn use(c) {
+    task.sleep(20)
+    say(fn () { return net.read(c, 100) })
+    say(fn () { return net.write(c, "x") })
+    say(fn () { return c.peer })
+    say(fn () { return c.local })
+    net.close(c)
+}
+export fn main(args) {
+    let l = net.listen("127.0.0.1:0")
+    let t = spawn sink(l)
+    let big = text.repeat("x", 32000000)
+    let c = net.connect(l.address)
+    say(fn () { return net.write(c, big, 100) })
+    use(c)
+    let u = spawn sink(l)
+    let d = net.connect(l.address)
+    let w = spawn push(d, big)
+    task.sleep(50)
+    task.cancel(w)
+    use(d)
+    task.cancel(t)
+    task.cancel(u)
+    try { net.listen("127.0.0.1:99999") } catch e { print(e.kind) }
+    print("end")
+}
+""")
+    check_equal((code, err), (EXIT_OK, ""), "exit code and stderr")
+    check_equal(out.splitlines(), ["timeout"] + ["closed"] * 8 + ["bad_address", "end"], "lines")
+
+
 run_all(globals())

@@ -14,10 +14,7 @@
 #include "vm/base/limits.h"
 #include "vm/sys/file.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,16 +25,9 @@ struct cli_fmt {
     uint32_t changed_count, failed_count, seen_count;
 };
 
-/* Behind a link, the file it names is replaced and not the link. */
-static cy_err cli_fmt_replace(const char *path, cy_bytes bytes)
+static void cli_fmt_file(void *context, const char *path)
 {
-    char real[PATH_MAX];
-    if (!realpath(path, real)) return cy_err_from_errno(errno);
-    return file_write(real, bytes);
-}
-
-static void cli_fmt_file(struct cli_fmt *run, const char *path)
-{
+    struct cli_fmt *run = context;
     bool from_stdin = strcmp(path, "-") == 0;
     struct builder text, formatted, messages;
     builder_init(&text), builder_init(&formatted), builder_init(&messages);
@@ -53,23 +43,11 @@ static void cli_fmt_file(struct cli_fmt *run, const char *path)
     if (!cy_failed(err) && !run->check && from_stdin)
         err = file_write_all(STDOUT_FILENO, builder_view(&formatted));
     else if (changed && !run->check)
-        err = cli_fmt_replace(path, builder_view(&formatted));
+        err = cli_replace_file(path, builder_view(&formatted));
     if (messages.count > 0) fwrite(messages.data, 1, messages.count, stderr);
     if (cy_failed(err)) run->failed_count++;
     if (cy_failed(err) && messages.count == 0) cli_say_error(run->options, name, err);
     builder_fini(&messages), builder_fini(&formatted), builder_fini(&text);
-}
-
-static bool cli_fmt_visit(void *context, const char *path, cy_err err)
-{
-    struct cli_fmt *run = context;
-    if (cy_failed(err)) {
-        run->failed_count++;
-        cli_say_error(run->options, path, err);
-    } else {
-        cli_fmt_file(run, path);
-    }
-    return true;
 }
 
 int cli_fmt(struct cli_options *options, int argc, char **argv)
@@ -90,12 +68,8 @@ int cli_fmt(struct cli_options *options, int argc, char **argv)
                          keywords);
     if (keywords)
         run.format.keywords = strcmp(keywords, "ko") == 0 ? FMT_KEYWORDS_KOREAN : FMT_KEYWORDS_ENGLISH;
-    for (int i = 0; i < word_count; i++) {
-        if (cli_is_folder(argv[i]))
-            cli_visit_folder(argv[i], cli_fmt_visit, &run);
-        else
-            cli_fmt_file(&run, argv[i]);
-    }
+    for (int i = 0; i < word_count; i++)
+        run.failed_count += cli_each_source(options, argv[i], cli_fmt_file, &run);
     if (run.check && run.changed_count > 0)
         fprintf(stderr,
                 options->korean ? "%s: 고쳐 쓸 파일 %u개 (전체 %u개)\n" : "%s: %u of %u files would change\n",

@@ -105,3 +105,5 @@ void cli_visit_folder(const char *path, cli_visit visit, void *context)
     struct cli_folder walk = {visit, context};
     (void)cli_folder_walk(&walk, path, 0);
 }
+
+#undef CLI_FOLDER_DEPTH

@@ -414,3 +414,5 @@ int cli_lsp(struct cli_options *options, int argc, char **argv)
     lsp_session_fini(&session);
     return good ? EXIT_CODE_OK : EXIT_CODE_PROGRAM;
 }
+
+#undef LSP_READ_BYTES

@@ -4,8 +4,8 @@
  *
  * In:   a name at a place, and what it shall be called. Out: edits of every file that mentions it.
  * Method: the file that declares the name is asked for by every source of the workspace in which the word stands: each
- *         is compiled as a main, and where its program has that file, its mentions count. Then everything is compiled once
- *         more with the edits in place.
+ *         is compiled as a main, and where its program has that file, its mentions count. Then everything is
+ *         compiled once more with the edits in place.
  * Invariant: an edit is given only when afterwards no program has errors and every place means what it meant: as many
  *            places as before, no more and no fewer. Else the rename is refused, and says why.
  */

@@ -257,9 +257,10 @@ static void path_remember(const struct instance *instance, cy_value container, c
         cache->shape = shape;
         cache->index = record_shape_find(shape, string_bytes(name));
         const struct record_rule *rule = shape->rules ? &shape->rules[cache->index] : NULL;
-        cache->kind = !rule || rule->kind == RECORD_FIELD_ANY ? RUN_CACHE_ANY
-                      : rule->serial                          ? RUN_CACHE_ASK
-                                                              : rule->kind;
+        bool one = rule && !rule->serial && (rule->kinds & (rule->kinds - 1)) == 0;
+        cache->kind = !rule || rule->kinds == RECORD_FIELD_ANY ? RUN_CACHE_ANY
+                      : one                                    ? (uint32_t)__builtin_ctz(rule->kinds)
+                                                               : RUN_CACHE_ASK;
     } else if (container.tag == TAG_MAP) {
         const struct map_object *map = map_object_of(container);
         const struct string *string = string_of(name);
@@ -498,29 +499,36 @@ bool slow_index_add(struct vm *vm, cy_value *r, cy_value *cell, const struct run
     return path_done(vm, r, step, done);
 }
 
-static bool path_field_done(const cy_value *cell, const struct instance *instance, struct run_step *step,
-                            bool done)
+/* Keeps the kind of a container whose field is to be written. The write may drop, or move, what holds the cell: the
+ * cell of a ref can lie inside that ref's own value. A map or a record is unshared and so never inside what it drops. */
+static bool path_field_done(uint8_t tag, const cy_value *cell, const struct instance *instance,
+                            struct run_step *step, bool done)
 {
-    if (done) path_remember(instance, *cell, instance->constants[step->b], (struct run_cache *)(step + 1));
+    cy_value container = tag == TAG_REF ? (cy_value){TAG_REF, {.i = 0}} : done ? *cell : value_nil();
+    if (done)
+        path_remember(instance, container, instance->constants[step->b], (struct run_cache *)(step + 1));
     return done;
 }
 
 bool slow_field_set(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
                     cy_value owned)
 {
-    return path_field_done(cell, instance, step,
-                           path_set_last(vm, cell, instance->constants[step->b], owned));
+    uint8_t tag = cell->tag;
+    bool done = path_set_last(vm, cell, instance->constants[step->b], owned);
+    return path_field_done(tag, cell, instance, step, done);
 }
 bool slow_field_append(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
                        cy_value owned)
 {
-    return path_field_done(cell, instance, step,
-                           path_append_last(vm, cell, instance->constants[step->b], owned));
+    uint8_t tag = cell->tag;
+    bool done = path_append_last(vm, cell, instance->constants[step->b], owned);
+    return path_field_done(tag, cell, instance, step, done);
 }
 bool slow_field_add(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
                     cy_value owned)
 {
+    uint8_t tag = cell->tag;
     bool done = path_add_last(vm, cell, instance->constants[step->b], owned);
     value_unref(vm, owned);
-    return path_field_done(cell, instance, step, done);
+    return path_field_done(tag, cell, instance, step, done);
 }

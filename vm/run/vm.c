@@ -17,6 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A fall of the heap that is worth giving pages back for: the end of a bomb, not of a usual request. */
+#define VM_GIVE_BACK_BYTES (UINT64_C(64) << 20)
+
 uint64_t vm_cpu_ns(struct vm *vm)
 {
     if (vm->options.cpu_ns) return vm->options.cpu_ns(vm->options.host);
@@ -218,6 +221,7 @@ bool vm_run(struct vm *vm)
     if (CY_UNLIKELY(vm->deadline_count > 0)) deadline_expire(vm);
     for (uint32_t turns = vm->group_count; turns > 0 && vm->group_first; turns--) schedule_group_turn(vm);
     vm->in_run = false;
+    if (vm->heap_bytes > vm->heap_bytes_high) vm->heap_bytes_high = vm->heap_bytes;
     if (CY_UNLIKELY(vm->refs != NULL)) {
         vm->search.credit++;
         (void)refs_work(vm, false);
@@ -234,7 +238,12 @@ bool vm_idle(struct vm *vm)
 {
     if (vm->dead && memory_drain_later(vm, 4096)) return true;
     bool more = vm->refs && refs_work(vm, true);
-    return more || vm->dead;
+    if (more || vm->dead) return true;
+    if (CY_UNLIKELY(vm->heap_bytes_high > vm->heap_bytes + VM_GIVE_BACK_BYTES)) {
+        vm->heap_bytes_high = vm->heap_bytes;
+        mem_give_back();
+    }
+    return false;
 }
 
 /* -- waking ---------------------------------------------------------------------------------------------- */
@@ -268,3 +277,5 @@ void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_byt
     if (message.count == 0) message = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
     vm_complete_error(vm, ticket, error_make(vm, reason, message, value_nil()));
 }
+
+#undef VM_GIVE_BACK_BYTES
