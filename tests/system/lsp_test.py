@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/lsp_test.py: proves, as a client over stdin and stdout, that crownyc lsp keeps to the protocol (order,
-# ids, errors, cancelling, exit codes), counts columns in UTF-16 or UTF-8, answers from unsaved texts, renames through the
-# files of a workspace or not at all, and comes back from whatever is half-typed or no protocol.
+# ids, errors, cancelling, exit codes), counts columns in UTF-16 or UTF-8, answers from unsaved texts, renames through
+# the files of a workspace or not at all, and comes back from whatever is half-typed or no protocol.
 
 import pathlib
 import random
