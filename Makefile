@@ -355,7 +355,7 @@ bench-micro: all $(OUT)/crownyc-core $(BENCH_TOOLS)
 
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 
-FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
+FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c docs/*/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
     tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] bench/micro/*.c)
 format:
 	clang-format -i $(FORMATTED)
@@ -370,11 +370,18 @@ $(OUT)/tools/gen_stdlib: docs/gen_stdlib.c $(wildcard vm/code/*.def) | check-dep
 	@mkdir -p $(dir $@)
 	$(call say,CC $<)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
-docs: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
+$(OUT)/tools/gen_grammar: docs/editors/gen_grammar.c compiler/token.def vm/code/kind.def | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -O1 -I. $< -o $@
+GRAMMAR := docs/editors/vscode/syntaxes/hanseon.tmLanguage.json
+docs: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib $(OUT)/tools/gen_grammar
+	$(OUT)/tools/gen_grammar > $(GRAMMAR)
 	$(OUT)/tools/gen_opcodes > docs/OPCODES.md
 	$(OUT)/tools/gen_stdlib $(STDLIB) > docs/STDLIB.md
 .PHONY: docs-check
-docs-check: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
+docs-check: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib $(OUT)/tools/gen_grammar
+	@$(OUT)/tools/gen_grammar | cmp - $(GRAMMAR) || { echo '$(GRAMMAR) is old: make docs'; exit 1; }
 	@$(OUT)/tools/gen_opcodes | cmp - docs/OPCODES.md || { echo 'docs/OPCODES.md is old: make docs'; exit 1; }
 	@$(OUT)/tools/gen_stdlib $(STDLIB) | cmp - docs/STDLIB.md || { echo 'docs/STDLIB.md is old: make docs'; exit 1; }
 

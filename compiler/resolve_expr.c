@@ -160,6 +160,7 @@ static void resolve_expr_name(struct resolver *resolver, struct node *node)
         resolve_report_unknown(resolver, &word);
         return;
     }
+    resolve_mention(resolver, word.span, symbol);
     if (!symbol->function || symbol->function != resolver->function) symbol->read_count++;
     if (!resolve_expr_is_value(symbol)) {
         (void)resolve_report(resolver, word.span, DIAG_NOT_A_VALUE, word.text, CY_BYTES_NONE);
@@ -185,6 +186,7 @@ struct symbol *resolve_static_member(struct resolver *resolver, struct node *fie
                      symbol->value_kind != KIND_COUNT;
     if (!symbol || (symbol->kind != SYMBOL_MODULE && !kind_word)) return NULL;
     *is_member_out = true;
+    resolve_mention(resolver, target->span, symbol);
     target->as.name.symbol = symbol;
     field->as.field.member = resolve_member(resolver, symbol, &field->as.field.name);
     return field->as.field.member;
@@ -257,7 +259,10 @@ static struct symbol *resolve_expr_known_callee(struct resolver *resolver, struc
     case SYMBOL_RECORD:
     case SYMBOL_NATIVE:
         *is_static_out = true;
-        if (callee->kind == NODE_NAME) callee->as.name.symbol = symbol;
+        if (callee->kind == NODE_NAME) {
+            resolve_mention(resolver, callee->span, symbol);
+            callee->as.name.symbol = symbol;
+        }
         if (!symbol->function || symbol->function != resolver->function) {
             symbol->read_count++;
             symbol->call_count++;

@@ -23,6 +23,7 @@ HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse",
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
 WORLD = "tests/limit/world_test.py"
+LSP = "tests/limit/lsp_test.py"
 OLD = "tests/unit/native/old_instances_test.c"
 YAML = "tests/unit/native/yaml_walk_test.c"
 AT_AND_PAST = "test_limits_hold_at_their_value_and_one_past_it"
@@ -40,6 +41,11 @@ TESTED = {
     "PROGRAM_NAME_BYTES": (COMPILER, "test_limits_at_and_past"),
     "RECORD_FIELDS": (COMPILER, "test_limits_at_and_past"),
     "DEFER_DEPTH": (COMPILER, "test_limits_at_and_past"),
+    "LSP_HEADER_BYTES": (LSP, "test_header_bytes"),
+    "LSP_MESSAGE_BYTES": (LSP, "test_message_bytes"),
+    "LSP_MESSAGE_VALUES": (LSP, "test_message_values"),
+    "LSP_DOCUMENTS": (LSP, "test_documents"),
+    "LSP_RENAME_FILES": (LSP, "test_rename_files"),
     "COMPILE_ERRORS": ("tests/unit/compiler/diag_test.c", "test_at_the_limit_all_are_shown_and_past_it_counted"),
     "CALL_DEPTH": (RUN, "test_call_depth"),
     "FIBER_STACK_BYTES": (RUN, "test_fiber_stack_bytes"),
@@ -125,6 +131,7 @@ TESTED = {
 PACE = {
     "PROFILE_STEPS": "tests/unit/run/profile_test.c samples with periods of its own",
     "HTTP_WRITE_SLICE_BYTES": "tests/wire/verdicts/large.txt writes a body of many slices",
+    "LSP_QUEUE": "tests/system/lsp_test.py sends hundreds of messages at once; they wait, none is refused",
     "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
     "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
