@@ -103,6 +103,10 @@ reload:
     frame = fiber->frame;
     r = fiber->stack + frame->base;
     GO(frame->step);
+#ifdef CY_DEBUG
+dispatch:
+    goto *labels[step->op];
+#endif
 
 raise:
     frame->step = step;
@@ -700,6 +704,7 @@ invoke : {
 }
 
 #undef TARGET
+#undef DISPATCH
 #undef GO
 #undef NEXT
 #undef STEP
