@@ -40,7 +40,7 @@ static void fuzz_regex_search(struct regex *regex, cy_bytes text)
             continue;
         }
         if (end <= from) break;
-        CHECK(regex_is_boundary(text, end));
+        CHECK(!search.is_utf8 || regex_is_boundary(text, end));
         from = end;
         mode = REGEX_FIND;
     }
