@@ -105,14 +105,12 @@ static void check_report_count(struct resolver *resolver, const struct node *cal
 static uint32_t check_find_param(struct resolver *resolver, const struct check_callee *callee,
                                  const struct word *name)
 {
+    uint32_t named_count = callee->any_number ? callee->signature.named_count : callee->param_count;
+    for (uint32_t i = 0; i < named_count; i++)
+        if (cy_bytes_equal(check_param_name(callee, i), name->text)) return i;
     struct nearest nearest;
     nearest_init(&nearest, name->text);
-    uint32_t named_count = callee->any_number ? callee->signature.named_count : callee->param_count;
-    for (uint32_t i = 0; i < named_count; i++) {
-        cy_bytes param = check_param_name(callee, i);
-        if (cy_bytes_equal(param, name->text)) return i;
-        nearest_offer(&nearest, param);
-    }
+    for (uint32_t i = 0; i < named_count; i++) nearest_offer(&nearest, check_param_name(callee, i));
     enum diag_code code = callee->is_record ? DIAG_UNKNOWN_FIELD : DIAG_ARGUMENT_UNKNOWN;
     struct diag *diag = resolve_report(resolver, name->span, code, callee->name, name->text);
     diag->nearest = nearest.best;

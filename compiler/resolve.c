@@ -187,6 +187,14 @@ struct symbol *resolve_find(struct resolver *resolver, cy_bytes word)
     return resolve_prelude(resolver, word);
 }
 
+struct symbol *resolve_find_in_pattern(struct resolver *resolver, cy_bytes word)
+{
+    enum value_kind kind;
+    struct symbol *symbol = resolve_find(resolver, word);
+    return symbol && symbol->kind == SYMBOL_MODULE && kind_find(word, &kind) ? resolve_prelude(resolver, word)
+                                                                             : symbol;
+}
+
 static void resolve_offer_prelude(struct nearest *nearest, bool korean)
 {
     const struct native_row *row;

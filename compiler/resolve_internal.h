@@ -60,6 +60,8 @@ void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32
                          uint32_t source_end);
 /* What a word means here, NULL when nothing. Finds captures only in resolve_use_local. */
 struct symbol *resolve_find(struct resolver *resolver, cy_bytes word);
+/* The same where a module cannot stand: `list` means the kind also when "list" is imported. */
+struct symbol *resolve_find_in_pattern(struct resolver *resolver, cy_bytes word);
 /* Notes that `span` of the module being resolved means `symbol`. */
 static inline void resolve_mention(struct resolver *resolver, struct span span, struct symbol *symbol)
 {

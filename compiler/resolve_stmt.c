@@ -448,7 +448,7 @@ static void resolve_stmt_pattern(struct resolver *resolver, struct node *node)
 {
     bool is_member = false;
     struct symbol *symbol = NULL;
-    if (node->kind == NODE_NAME) symbol = resolve_find(resolver, node->as.name.text);
+    if (node->kind == NODE_NAME) symbol = resolve_find_in_pattern(resolver, node->as.name.text);
     if (node->kind == NODE_FIELD) symbol = resolve_static_member(resolver, node, &is_member);
     if (is_member && !symbol) return;
     if (symbol) symbol->read_count++;

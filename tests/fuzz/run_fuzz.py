@@ -66,7 +66,7 @@ def run(name, bytes_max, build, seconds):
     began = time.monotonic()
     with open(work / "log", "wb") as log:
         process = subprocess.Popen(
-            [build / "fuzz/fuzz_targets", f"-max_total_time={seconds}", f"-max_len={bytes_max}", "-timeout=20",
+            [build / "fuzz/fuzz_targets", f"-max_total_time={seconds}", f"-max_len={bytes_max}", "-timeout=60",
              "-rss_limit_mb=2048", "-print_final_stats=1", "-reload=0",
              f"-artifact_prefix={work}/found/", *([f"-dict={dictionary}"] if dictionary.exists() else []),
              work / "corpus", *given], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

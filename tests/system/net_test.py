@@ -138,7 +138,7 @@ export fn main(args) {
     check_equal(out.splitlines(), ["true connection listener", "server got question", "then nil", "answer nil nil",
                                    "closed",
                                    "closed", "type", "timeout", "timeout", "value", "address_in_use", "bad_address",
-                                   "bad_address", "bad_address", "value", "closed", "closed", "refused", "not_found"],
+                                   "bad_address", "bad_address", "value", "closed", "closed", "refused", "permission"],
                                    "results")
 
 
@@ -192,6 +192,12 @@ export fn main(args) {
 }
 """, options=["--allow", "write,read=."])
     check_equal((code, out, err), (EXIT_OK, "hello true\nfalse\npermission\n", ""), "a program with both ends")
+    for options, wanted in (((), "permission"), (("--allow", "write"), "connected")):
+        code, out, err = han(work, """
+import "net"
+export fn main(args) { try { net.connect("unix:app.sock") print("connected") } catch e { print(e.kind) } }
+""", options=options)
+        check_equal((code, out, err), (EXIT_OK, wanted + "\n", ""), f"connecting with {options}")
 
 
 # -- http.request -----------------------------------------------------------------------------------------------------
@@ -390,6 +396,24 @@ export fn main(args) {
 """)
     check_equal((code, err), (EXIT_OK, ""), "exit code and stderr")
     check_equal(out.splitlines(), ["timeout"] + ["closed"] * 8 + ["bad_address", "end"], "lines")
+
+
+def test_no_secret_of_a_url_is_in_an_error(folder):
+    code, out, err = han(folder, """
+import "http"
+fn say(f) { try { f() } catch e { print(e.message) } }
+export fn main(args) {
+    say(fn () { return http.get("http://user:secret@127.0.0.1:\\(args[0])/p?token=secret") })
+    say(fn () { return http.get("https://user:secret@127.0.0.1:\\(args[0])/p?token=secret#secret") })
+    say(fn () { return http.get("http://127.0.0.1:\\(args[0])/p?token=secret") })
+    say(fn () { return http.get("http://127.0.0.1:\\(args[0])/p?token=secret\\u{1}") })
+    say(fn () { return http.get("user:secret@h?secret") })
+}
+""", str(free_port()))
+    check_equal((code, err), (EXIT_OK, ""), "exit code and stderr")
+    check_equal(len(out.splitlines()), 5, out)
+    check("secret" not in out, out)
+    check_in("/p: connection refused", out, "what is left")
 
 
 run_all(globals())

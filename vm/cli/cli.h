@@ -27,6 +27,7 @@ struct cli_options {
     bool json;     /* its messages as JSON lines */
     const char *output;
     uint32_t capabilities;                        /* granted bits */
+    uint32_t denied;                              /* bits that no --allow gives back */
     struct path_rule rules[2 * LIMIT_PATH_RULES]; /* --allow and --deny with a folder; texts lie in argv */
     uint32_t rule_count;
 };

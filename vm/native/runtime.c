@@ -302,6 +302,7 @@ static void runtime_flush(struct runtime *runtime)
 
 static void runtime_close(struct runtime *runtime)
 {
+    runtime->closing = true;
     if (runtime->vm) {
         serve_fini(runtime);
         value_unref(runtime->vm, runtime->input);
@@ -310,6 +311,7 @@ static void runtime_close(struct runtime *runtime)
         serve_free_calls(runtime);
     }
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
+    native_run_leave(runtime);
     job_shut(runtime);
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->repeats_timer);
     runtime_flush(runtime);
@@ -372,6 +374,8 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
 {
     struct runtime *runtime = mem_alloc_zeroed(sizeof *runtime);
     if (!runtime) return CY_ERR(NO_MEMORY);
+    signal(SIGCHLD,
+           SIG_DFL); /* ignored, as who started us may have left it, the codes of children are lost */
     signal(SIGPIPE, SIG_IGN); /* a peer that goes away is an error of a write, not of the process */
     runtime->options = options;
     runtime->input = value_nil();

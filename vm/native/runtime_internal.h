@@ -120,6 +120,8 @@ struct runtime {
     struct shared_table *counters;
     struct shared_named tables[LIMIT_SHARED_TABLES];
     uint32_t table_count;
+    struct native_run *ending_runs; /* killed, not gone yet (native_run.c) */
+    bool closing;
     bool main_ended;
     bool exit_requested;
     int exit_code;
@@ -164,6 +166,7 @@ cy_err runtime_put(void *host, int descriptor, cy_bytes text); /* vm_options.put
 uint64_t runtime_output_dropped(struct runtime *runtime);
 void runtime_tell_repeats(
     struct runtime *runtime);                      /* after each turn: sees that counted log lines are told */
+void native_run_leave(struct runtime *runtime);    /* what was killed and is not gone: no longer waited for */
 void runtime_output_shut(struct runtime *runtime); /* writes what is left; may wait as output.h says */
 
 /* -- vm/native/native_shared.c ----------------------------------------------------------------------------- */

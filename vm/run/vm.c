@@ -9,6 +9,7 @@
 
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
+#include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
 #include "vm/run/handle.h"
 #include "vm/run/list.h"
@@ -86,6 +87,10 @@ cy_err vm_new(const struct vm_options *options, struct vm **vm_out)
     cy_bytes fields[ERROR_FIELD_COUNT];
     for (int i = 0; i < ERROR_FIELD_COUNT; i++) fields[i] = cy_bytes_from_text(names[i]);
     cy_err err = record_shape_new(vm, NULL, CY_BYTES("error"), fields, ERROR_FIELD_COUNT, &vm->error_shape);
+    static const uint32_t kinds[ERROR_FIELD_COUNT] = {1u << KIND_STR, 1u << KIND_STR, RECORD_FIELD_ANY,
+                                                      1u << KIND_LIST};
+    for (uint32_t i = 0; i < ERROR_FIELD_COUNT && !cy_failed(err); i++)
+        err = record_shape_rule(vm, vm->error_shape, i, kinds[i], NULL);
     cy_bytes text = cy_bytes_from_text(cy_err_text(CY_ERR(NO_MEMORY), options->korean));
     if (!cy_failed(err)) err = error_new(vm, CY_ERR(NO_MEMORY), text, value_nil(), &vm->memory_error);
     if (cy_failed(err)) {
