@@ -118,6 +118,15 @@ static uint32_t check_find_param(struct resolver *resolver, const struct check_c
     return PROGRAM_NO_INDEX;
 }
 
+static void check_mention_name(struct resolver *resolver, const struct check_callee *callee, uint32_t index,
+                               struct span span)
+{
+    if (callee->record)
+        mention_field(resolver->compilation, resolver->unit, span, callee->record, index, false);
+    else if (callee->function)
+        mention_param(resolver->compilation, resolver->unit, span, &callee->function->params[index]);
+}
+
 /* Puts every argument into its place. False when one has none. */
 static bool check_bind(struct resolver *resolver, const struct node *call, const struct check_callee *callee,
                        struct call_plan *plan)
@@ -134,6 +143,7 @@ static bool check_bind(struct resolver *resolver, const struct node *call, const
             good = false;
             continue;
         }
+        if (named) check_mention_name(resolver, callee, index, argument->name.span);
         if (plan->values[index]) {
             (void)resolve_report(resolver, named ? argument->name.span : argument->value->span,
                                  DIAG_ARGUMENT_TWICE, check_param_name(callee, index), CY_BYTES_NONE);
@@ -227,7 +237,10 @@ void check_field(struct resolver *resolver, const struct record_decl *record, co
     struct nearest nearest;
     nearest_init(&nearest, field->text);
     for (uint32_t i = 0; i < record->field_count; i++) {
-        if (cy_bytes_equal(record->fields[i].name.text, field->text)) return;
+        if (cy_bytes_equal(record->fields[i].name.text, field->text)) {
+            mention_field(resolver->compilation, resolver->unit, field->span, record, i, false);
+            return;
+        }
         nearest_offer(&nearest, record->fields[i].name.text);
     }
     struct diag *diag =
@@ -368,6 +381,7 @@ void check_initialisers(struct compilation *compilation)
     struct check_walk walk = {0};
     for (uint32_t i = 0; i < compilation->units.count; i++) {
         const struct unit *unit = compilation->units.items[i];
+        if (unit->in_session) continue; /* run as tasks of their own */
         for (uint32_t k = 0; k < unit->init->effect_count; k++)
             check_initialiser(compilation, unit, &unit->init->effects[k], &walk);
     }
@@ -379,7 +393,7 @@ void check_main(struct compilation *compilation)
     const struct map_entry *entry = map_find(&unit->names, CY_BYTES("main"));
     const struct symbol *symbol = entry ? entry->value.pointer : NULL;
     struct span start = {0, 0, 1, 1};
-    if (!symbol && compilation->options->module) return;
+    if (compilation->options->session || (!symbol && compilation->options->module)) return;
     if (!symbol || symbol->kind != SYMBOL_FUNCTION || !symbol->exported) {
         bool missed = symbol || (compilation->read_whole && !compilation->options->tests);
         if (missed)

@@ -53,8 +53,8 @@ static cy_err compiler_prove(struct program *program, bool korean, struct builde
     return CY_ERR(INTERNAL);
 }
 
-static cy_err compiler_run(struct compilation *compilation, struct program **program_out,
-                           struct builder *messages)
+cy_err compilation_run(struct compilation *compilation, struct program **program_out,
+                       struct builder *messages)
 {
     if (!module_graph_load(compilation)) return CY_ERR(BAD_FORMAT);
     compilation->read_whole = compilation->diags.count == 0;
@@ -62,7 +62,7 @@ static cy_err compiler_run(struct compilation *compilation, struct program **pro
     if (compilation->diags.count) return CY_ERR(BAD_FORMAT);
     if (compilation->options->warnings) check_flow_units(compilation);
     if (compilation->outside) return CY_OK;
-    prune_units(compilation);
+    if (!compilation->options->session) prune_units(compilation); /* a later input may reach more */
     CY_TRY(emit_units(compilation, program_out));
     cy_err err = compilation->diags.count ? CY_ERR(BAD_FORMAT) : CY_OK; /* limits are seen by the emitter */
     if (!cy_failed(err)) err = compiler_prove(*program_out, compilation->options->korean, messages);
@@ -85,7 +85,7 @@ cy_err compile_program(const struct compile_options *options, struct program **p
     struct compilation compilation;
     *program_out = NULL;
     compilation_init(&compilation, options);
-    cy_err err = compiler_run(&compilation, program_out, messages);
+    cy_err err = compilation_run(&compilation, program_out, messages);
     struct diag_style style = {.korean = options->korean,
                                .json = options->json,
                                .color = options->color,

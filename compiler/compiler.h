@@ -15,6 +15,8 @@
 #include "vm/base/builder.h"
 #include "vm/code/program.h"
 
+struct compile_session; /* session.h */
+
 struct compile_options {
     const char *path; /* the main file; imports are looked up beside the file that names them */
     const struct stdlib_module *stdlib;
@@ -28,6 +30,7 @@ struct compile_options {
     /* Test blocks of the main file become exported functions without parameters, named `test "NAME"`, and main need not
      * be there. Otherwise they are checked and left out. */
     bool tests;
+    const struct compile_session *session; /* NULL; or main is an input behind others, as in a REPL */
     /* Appends the bytes of the file at `path` to `out`. NOT_FOUND makes the compiler try the other spelling of the
      * name; every other failure is reported where the file was named. source_file_read (source_file.h) reads the
      * disk. */

@@ -224,9 +224,10 @@ static void fmt_token_out(struct fmt *fmt, const struct fmt_token *before, const
 static bool fmt_same_token(const struct token *a, const struct token *b)
 {
     bool word = token_is_keyword(a->kind);
-    return a->kind == b->kind && a->line_start == b->line_start && a->integer == b->integer &&
+    bool end = a->kind == TOKEN_END; /* a file need not end in a line end; what is written does */
+    return a->kind == b->kind && (end || a->line_start == b->line_start) && a->integer == b->integer &&
            memcmp(&a->real, &b->real, sizeof a->real) == 0 &&
-           (word || a->kind == TOKEN_END || cy_bytes_equal(a->text, b->text));
+           (word || end || cy_bytes_equal(a->text, b->text));
 }
 
 static bool fmt_same(struct fmt *fmt, const struct fmt_token_list *tokens, cy_bytes formatted)

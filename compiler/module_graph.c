@@ -8,6 +8,7 @@
  *            Import chains are followed in loops, never by recursion.
  */
 #include "compiler/lexer.h"
+#include "compiler/session.h"
 #include "compiler/unit.h"
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
@@ -43,6 +44,7 @@ static struct unit *module_graph_new_unit(struct compilation *compilation, cy_by
     unit->source.text = arena_copy(&compilation->arena, text);
     unit->source.index = compilation->units.count;
     unit->is_std = cy_bytes_start_with(name, CY_BYTES("std:"));
+    session_adopt(compilation, unit);
     map_init(&unit->names, (hash_seed){0, 0});
     module_graph_add(&compilation->arena, &compilation->units, unit);
     struct map_entry *entry = map_insert(&compilation->unit_names, unit->name, NULL);
@@ -343,6 +345,9 @@ static struct unit *module_graph_next(const struct compilation *compilation, str
                                       const struct node **import_out)
 {
     *import_out = NULL;
+    /* Inputs stand in their order, each behind what it alone imports: so a longer session begins like a shorter one. */
+    struct unit *before = visit->unit->session_before;
+    if (before && before->visit == UNIT_NEW) return before;
     while (visit->next_kind < KIND_COUNT) {
         unsigned kind = visit->next_kind++;
         struct unit *unit = compilation->kind_units[kind];
@@ -428,11 +433,27 @@ static bool module_graph_load_main(struct module_graph_path *path)
     return !cy_failed(err);
 }
 
+/* Behind main, which is unit 0: input i is unit i + 1. */
+static void module_graph_load_inputs(struct compilation *compilation, const struct compile_session *session)
+{
+    for (uint32_t i = 0; i < session->input_count; i++) {
+        const struct session_input *input = &session->inputs[i];
+        cy_bytes name = cy_bytes_slice(input->name, 0, input->name.count - module_graph_ending(input->name));
+        (void)module_graph_new_unit(compilation, name, input->name, input->text);
+    }
+    for (uint32_t i = 1; i < session->input_count; i++)
+        compilation->units.items[i + 1]->session_before = compilation->units.items[i];
+    if (session->input_count > 0)
+        compilation->units.items[0]->session_before = compilation->units.items[session->input_count];
+}
+
 bool module_graph_load(struct compilation *compilation)
 {
     struct module_graph_path path = {.compilation = compilation};
     builder_init(&path.folder);
     bool loaded = module_graph_load_main(&path);
+    if (loaded && compilation->options->session)
+        module_graph_load_inputs(compilation, compilation->options->session);
     /* The list grows while it is walked: each unit brings in the ones it imports. */
     for (uint32_t i = 0; i < compilation->units.count; i++) {
         module_graph_load_kinds(compilation, compilation->units.items[i]->kind_words);

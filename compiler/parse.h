@@ -28,6 +28,8 @@ struct parser {
     struct span suspect;  /* the `{` of a block whose `}` stands further left than it; end 0 = none */
     uint32_t unclosed_at; /* where an open block was reported: not again for those around it */
     bool unclosed_reported;
+    bool
+        value_wanted; /* an expression may stand alone, outside of all blocks: its value is the statement's */
 };
 
 /* parse.c */
@@ -61,10 +63,15 @@ void parse_recover(struct parser *parser);
 struct function_decl *parse_function_rest(struct parser *parser, struct word name, struct span start);
 struct annotation *parse_annotation(struct parser *parser);
 void parse_declarations(struct parser *parser);
+void parse_declaration(struct parser *parser); /* one; always moves on */
 struct node *parse_let(struct parser *parser);
 
 /* parse_stmt.c */
 struct block parse_block(struct parser *parser);
+struct node *parse_statement(struct parser *parser); /* NULL when there is none, which was reported */
+
+/* parse_session.c */
+void parse_session(struct parser *parser);
 
 /* parse_expr.c */
 struct node *parse_expression(struct parser *parser);

@@ -310,13 +310,16 @@ static void parse_decl_next(struct parser *parser)
     if (named) ast_list_add(parser->arena, &parser->unit->declarations, node);
 }
 
+void parse_declaration(struct parser *parser)
+{
+    uint32_t start = parser->current.span.start;
+    parse_decl_next(parser);
+    parse_recover(parser);
+    /* Recovery stops before a `}` that closes nothing here: step over it. */
+    if (parser->current.span.start == start && !parse_at(parser, TOKEN_END)) parse_advance(parser);
+}
+
 void parse_declarations(struct parser *parser)
 {
-    while (!parse_at(parser, TOKEN_END)) {
-        uint32_t start = parser->current.span.start;
-        parse_decl_next(parser);
-        parse_recover(parser);
-        /* Recovery stops before a `}` that closes nothing here: step over it. */
-        if (parser->current.span.start == start && !parse_at(parser, TOKEN_END)) parse_advance(parser);
-    }
+    while (!parse_at(parser, TOKEN_END)) parse_declaration(parser);
 }

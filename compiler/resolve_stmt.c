@@ -24,7 +24,7 @@ void resolve_block(struct resolver *resolver, struct block *block)
     uint32_t first_slot = resolver->function->slot_next;
     uint32_t outer_start = resolve_open_scope(resolver);
     resolve_statements(resolver, &block->statements);
-    resolve_close_scope(resolver, outer_start, first_slot);
+    resolve_close_scope(resolver, outer_start, first_slot, block->span.end);
 }
 
 /* -- let ----------------------------------------------------------------------------------------------------------- */
@@ -204,6 +204,7 @@ static void resolve_stmt_assign_name(struct resolver *resolver, struct node *nod
         resolve_report_unknown(resolver, &word);
         return;
     }
+    resolve_mention(resolver, word.span, symbol);
     bool local = symbol->kind == SYMBOL_LOCAL, global = symbol->kind == SYMBOL_GLOBAL;
     if (symbol->constant || (!local && !global)) {
         struct diag *diag =
@@ -256,8 +257,9 @@ static bool resolve_stmt_path_form(struct resolver *resolver, struct node *node,
     bool through_value =
         first->kind == NODE_FIELD && cy_bytes_equal(first->as.field.name.text, CY_BYTES("value"));
     bool local = symbol->kind == SYMBOL_LOCAL, global = symbol->kind == SYMBOL_GLOBAL;
-    bool foreign =
-        (local && symbol->owner != resolver->function) || (global && symbol->unit != resolver->unit);
+    bool session = global && symbol->unit->in_session && resolver->unit->in_session;
+    bool foreign = (local && symbol->owner != resolver->function) ||
+                   (global && symbol->unit != resolver->unit && !session);
     bool fixed = symbol->constant || foreign;
     node->as.assign.form = fixed ? ASSIGN_THROUGH_REF : ASSIGN_PATH;
     if ((local || global) && !symbol->function && (!fixed || through_value)) {
@@ -339,6 +341,7 @@ static void resolve_stmt_assign_path(struct resolver *resolver, struct node *nod
         if (!is_member) resolve_report_unknown(resolver, &(struct word){root->as.name.text, root->span});
         return;
     }
+    if (!is_member) resolve_mention(resolver, root->span, symbol);
     if (!resolve_stmt_path_form(resolver, node, symbol, root, first)) return;
     if (!is_member) resolve_access(resolver, root, symbol);
     resolve_stmt_choose_path_form(node, symbol, calls != resolver->call_serial);
@@ -423,7 +426,7 @@ static void resolve_stmt_for(struct resolver *resolver, struct node *node)
         node->as.each.symbols[0]->is_counter = true;
     resolve_block(resolver, &node->as.each.block);
     resolver->loop_depth--;
-    resolve_close_scope(resolver, outer_start, first_slot);
+    resolve_close_scope(resolver, outer_start, first_slot, node->as.each.block.span.end);
 }
 
 /* A pattern is a literal, a range of int literals, a constant, a kind or a record type. */
@@ -450,11 +453,12 @@ static void resolve_stmt_pattern(struct resolver *resolver, struct node *node)
     if (is_member && !symbol) return;
     if (symbol) symbol->read_count++;
     bool names_kind = symbol && (symbol->kind == SYMBOL_RECORD || symbol->value_kind != KIND_COUNT);
-    if (names_kind && node->kind == NODE_NAME)
+    if (names_kind && node->kind == NODE_NAME) {
+        resolve_mention(resolver, node->span, symbol);
         node->as.name.symbol = symbol;
-    else if (names_kind)
-        node->as.field.member = symbol;
-    else {
+    }
+    if (names_kind && node->kind == NODE_FIELD) node->as.field.member = symbol;
+    if (!names_kind) {
         uint32_t errors = resolver->diags->count;
         resolve_expression(resolver, node);
         if (resolver->diags->count != errors) return;
@@ -485,7 +489,7 @@ static void resolve_stmt_try(struct resolver *resolver, struct node *node)
     if (node->as.attempt.name.text.count)
         node->as.attempt.symbol = resolve_declare_local(resolver, node->as.attempt.name);
     resolve_block(resolver, &node->as.attempt.catch_block);
-    resolve_close_scope(resolver, outer_start, first_slot);
+    resolve_close_scope(resolver, outer_start, first_slot, node->as.attempt.catch_block.span.end);
 }
 
 /* The body's own handler depth keeps outer variables from being moved out: it is emitted at every way out. */

@@ -221,4 +221,50 @@ def test_a_file_that_does_not_answer_delays_nobody(folder):
     check_equal(held, [b"late"], "the answer that waited")
 
 
+def test_renaming_gives_nothing_to_read(folder):
+    work = tree(folder)
+    (work / "public").mkdir()
+    source = folder / "move.han"
+    source.write_text("""
+import "fs"
+export fn main(args) {
+    try { fs.rename(args[0], "public/got") print(fs.read("public/got")) } catch e { print(e.kind) }
+}
+""")
+    for options, wanted in ((["--deny", "read=sub"], "permission"), (["--allow", "read=public"], "permission"),
+                            (["--allow", "read=sub,read=public"], "deep")):
+        check_equal(attempt_once(work, source, options, "sub/deep"), wanted, str(options))
+
+
+def attempt_once(work, source, options, *words):
+    code, out, err = run([CROWNYC, "run", "--allow", "write", *options, source, *words], cwd=work)
+    check_equal((code, err), (EXIT_OK, ""), f"exit code and stderr with {options}")
+    return out.strip()
+
+
+def test_deny_holds_whatever_comes_behind(folder):
+    tree(folder)
+    for options in (["--allow", "write", "--deny", "write"], ["--deny", "write", "--allow", "write"],
+                    ["--deny", "write", "--allow", "write=."]):
+        code, _, err = run([CROWNYC, "run", *options, folder / "try.han"], cwd=folder)
+        check_equal(code, EXIT_PROGRAM, str(options))
+        check_in("fs.write needs the capability write", err, str(options))
+
+
+def test_procfs_is_closed_unless_it_is_named(folder):
+    tree(folder)
+    environ = f"/proc/{os.getpid()}/environ"
+    words = [environ, "/proc/cpuinfo"]
+    for options, more in ((["--deny", "env"], ["/proc/self/environ", "/dev/fd/../environ", "/dev/fd/2",
+                                               "/proc/self/cwd/file"]), (["--allow", "read=/"], []),
+                          (["--deny", "read=sub"], ["/proc/self/environ", "/proc/self/cwd/file"])):
+        check_equal(set(attempt(folder, options, words + more, program="read.han")), {"permission"}, str(options))
+    code, out, _ = run([CROWNYC, "run", "--allow", "read=/proc", folder / "read.han", "/proc/self/environ"],
+                       cwd=folder, env=environment(SHOWN="to whom it is allowed"))
+    check_in("SHOWN=to whom", out, "named")
+    check_equal(code, EXIT_OK, "exit code")
+    check_equal(attempt(folder, ["--allow", "write=/"], ["write", "/proc/self/comm", "list", "/proc/self/fd"]),
+                ["permission", "permission"], "writing and listing")
+
+
 run_all(globals())

@@ -138,7 +138,7 @@ export fn main(args) {
     check_equal(out.splitlines(), ["true connection listener", "server got question", "then nil", "answer nil nil",
                                    "closed",
                                    "closed", "type", "timeout", "timeout", "value", "address_in_use", "bad_address",
-                                   "bad_address", "bad_address", "value", "closed", "closed", "refused", "not_found"],
+                                   "bad_address", "bad_address", "value", "closed", "closed", "refused", "permission"],
                                    "results")
 
 
@@ -192,6 +192,12 @@ export fn main(args) {
 }
 """, options=["--allow", "write,read=."])
     check_equal((code, out, err), (EXIT_OK, "hello true\nfalse\npermission\n", ""), "a program with both ends")
+    for options, wanted in (((), "permission"), (("--allow", "write"), "connected")):
+        code, out, err = han(work, """
+import "net"
+export fn main(args) { try { net.connect("unix:app.sock") print("connected") } catch e { print(e.kind) } }
+""", options=options)
+        check_equal((code, out, err), (EXIT_OK, wanted + "\n", ""), f"connecting with {options}")
 
 
 # -- http.request -----------------------------------------------------------------------------------------------------
@@ -350,6 +356,64 @@ export fn main(args) { http.serve({listen: [args[0]], banner: "ready"}) }
     for thread in threads:
         thread.join(DEADLINE_S)
     check_equal(sorted(answers), sorted(f"auth GET /hold/{i}".encode() for i in range(20)), "answers")
+
+
+def test_a_write_cut_off_closes_the_connection_and_keeps_the_handle(folder):
+    """The handle is used after the kernel's side has gone: read, write, fields and close, by deadline and by cancel."""
+    code, out, err = han(folder, """
+import "net"
+import "task"
+import "text"
+fn sink(l) { let c = net.accept(l)  task.sleep(60000) }
+fn push(c, big) { net.write(c, big) }
+fn say(f) { try { print(f()) } catch e { print(e.kind) } }
+fn use(c) {
+    task.sleep(20)
+    say(fn () { return net.read(c, 100) })
+    say(fn () { return net.write(c, "x") })
+    say(fn () { return c.peer })
+    say(fn () { return c.local })
+    net.close(c)
+}
+export fn main(args) {
+    let l = net.listen("127.0.0.1:0")
+    let t = spawn sink(l)
+    let big = text.repeat("x", 32000000)
+    let c = net.connect(l.address)
+    say(fn () { return net.write(c, big, 100) })
+    use(c)
+    let u = spawn sink(l)
+    let d = net.connect(l.address)
+    let w = spawn push(d, big)
+    task.sleep(50)
+    task.cancel(w)
+    use(d)
+    task.cancel(t)
+    task.cancel(u)
+    try { net.listen("127.0.0.1:99999") } catch e { print(e.kind) }
+    print("end")
+}
+""")
+    check_equal((code, err), (EXIT_OK, ""), "exit code and stderr")
+    check_equal(out.splitlines(), ["timeout"] + ["closed"] * 8 + ["bad_address", "end"], "lines")
+
+
+def test_no_secret_of_a_url_is_in_an_error(folder):
+    code, out, err = han(folder, """
+import "http"
+fn say(f) { try { f() } catch e { print(e.message) } }
+export fn main(args) {
+    say(fn () { return http.get("http://user:secret@127.0.0.1:\\(args[0])/p?token=secret") })
+    say(fn () { return http.get("https://user:secret@127.0.0.1:\\(args[0])/p?token=secret#secret") })
+    say(fn () { return http.get("http://127.0.0.1:\\(args[0])/p?token=secret") })
+    say(fn () { return http.get("http://127.0.0.1:\\(args[0])/p?token=secret\\u{1}") })
+    say(fn () { return http.get("user:secret@h?secret") })
+}
+""", str(free_port()))
+    check_equal((code, err), (EXIT_OK, ""), "exit code and stderr")
+    check_equal(len(out.splitlines()), 5, out)
+    check("secret" not in out, out)
+    check_in("/p: connection refused", out, "what is left")
 
 
 run_all(globals())

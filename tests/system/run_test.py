@@ -185,4 +185,39 @@ export fn main(args) {
                 "results (FFI_PARAMS: 16 parameters are taken, 17 are not)")
 
 
+IGNORING = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def test_sigchld_ignored_by_who_started_us(folder):
+    source = folder / "a.han"
+    source.write_text("""
+import "process"
+export fn main(args) { print(process.run("sh", ["-c", "exit 3"]).code) }
+""")
+    code, out, err = run([sys.executable, "-c", IGNORING, CROWNYC, "run", "--allow", "run", source],
+                         cwd=folder)
+    check_equal((code, out, err), (EXIT_OK, "3\n", ""), "the code of a child")
+
+
+def test_a_killed_program_is_not_waited_for(folder):
+    """Many that are cut off, by deadline and by cancel: others go on, and no zombie stays."""
+    code, out, err = han(folder, """
+import "process"
+import "task"
+fn hold() { process.run("sleep", ["1000"]) }
+export fn main(args) {
+    for i in 0..20 {
+        let t = spawn hold()
+        task.sleep(5)
+        task.cancel(t)
+        try { process.run("sleep", ["1000"], {timeout_ms: 1}) } catch e { if e.kind != "timeout" { print(e.kind) } }
+    }
+    task.sleep(100)
+    let states = process.run("sh", ["-c", "ps -o stat= --ppid $PPID | grep -c Z"])
+    print(states.out)
+}
+""")
+    check_equal((code, out.strip(), err), (EXIT_OK, "0", ""), "exit code, zombies, stderr")
+
+
 run_all(globals())

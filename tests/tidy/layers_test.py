@@ -36,6 +36,7 @@ LIBRARIES = {
     "yaml.h": ["vm/native/"],
     "pcre2.h": ["vm/native/regex.c"],
     "ffi.h": ["vm/native/"],
+    "histedit.h": ["vm/cli/line_edit.c"],
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
 

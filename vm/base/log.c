@@ -35,13 +35,22 @@ static void log_put(struct log_line *line, const char *text, size_t count)
 }
 
 /* Control bytes, and U+0080..U+009F which some terminals obey, are spelled out. */
+/* Bytes of a sequence that some reader takes for the end of a line or for an order: C0, C1, U+2028 and U+2029. */
+static uint32_t log_control_bytes(const unsigned char *p)
+{
+    if (*p < 0x20 || *p == 0x7f) return 1;
+    if (*p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) return 2;
+    return *p == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9) ? 3 : 0;
+}
+
 static void log_put_escaped(struct log_line *line, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
+    uint32_t escape_count = 0;
     for (const unsigned char *p = (const unsigned char *)text; *p && !line->cut; p++) {
-        bool control = *p < 0x20 || *p == 0x7f;
-        bool control_in_utf8 = *p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f;
-        if (control || control_in_utf8) {
+        if (escape_count == 0) escape_count = log_control_bytes(p);
+        if (escape_count > 0) {
+            escape_count--;
             char escaped[4] = {'\\', 'x', digits[*p >> 4], digits[*p & 15]};
             log_put(line, escaped, sizeof escaped);
             continue;

@@ -117,7 +117,8 @@ static bool cli_capability_word(struct cli_options *options, char *word, bool al
     }
     if (!cli_path_rule(options, word, folder, capability, allow)) return false;
     if (allow) options->capabilities |= (uint32_t)capability;
-    if (!allow && !folder) options->capabilities &= ~(uint32_t)capability;
+    if (!allow && !folder) options->denied |= (uint32_t)capability;
+    options->capabilities &= ~options->denied; /* whichever came first */
     return true;
 }
 

@@ -16,9 +16,13 @@ int cli_run(struct cli_options *options, int argc, char **argv)
 {
     const char *io = getenv("CROWNY_IO");
     if (io && !loop_backend_exists(io)) return cli_usage(options, "CROWNY_IO is epoll or poll, not", io);
-    const char *cpu = NULL;
+    const char *cpu = NULL, *profile_path = NULL;
     uint64_t cpu_ms = 0;
-    struct cli_flag flags[] = {{.name = "--cpu-ms", .value_out = &cpu}};
+    bool profile_steps = false, stats = false;
+    struct cli_flag flags[] = {{.name = "--cpu-ms", .value_out = &cpu},
+                               {.name = "--profile", .value_out = &profile_path},
+                               {.name = "--profile-steps", .set_out = &profile_steps},
+                               {.name = "--stats", .set_out = &stats}};
     int word_count = cli_words(options, flags, CY_COUNT_OF(flags), true, argc, argv);
     if (word_count < 0) return EXIT_CODE_USAGE;
     if (cpu && !cy_bytes_parse_u64(cy_bytes_from_text(cpu), UINT32_MAX, &cpu_ms))
@@ -53,6 +57,9 @@ int cli_run(struct cli_options *options, int argc, char **argv)
             .path_rule_count = options->rule_count,
             .io = io,
             .korean = options->korean,
+            .profile_path = profile_path,
+            .profile_steps = profile_steps,
+            .stats = stats,
         };
         code = runtime_run(&runtime);
     }

@@ -150,6 +150,22 @@ static void native_fetch_split(cy_bytes url, cy_bytes *server_out, cy_bytes *tar
     *target_out = rest;
 }
 
+/* A URL for messages: passwords stand before '@', tokens behind '?', and errors end up in logs. */
+static void native_fetch_show(cy_bytes url, struct builder *out)
+{
+    size_t start = 0, end = 0;
+    for (size_t i = 0; i + 3 <= url.count && start == 0 && url.data[i] != '?'; i++)
+        if (memcmp(url.data + i, "://", 3) == 0) start = i + 3;
+    while (end < url.count && url.data[end] != '?' && url.data[end] != '#') end++;
+    start = cy_min_size(start, end);
+    cy_bytes rest = cy_bytes_slice(url, start, end);
+    size_t path = cy_bytes_find(rest, '/'), user = 0;
+    for (size_t i = 0; i < path; i++)
+        if (rest.data[i] == '@') user = i + 1;
+    builder_bytes(out, cy_bytes_slice(url, 0, start));
+    builder_bytes(out, cy_bytes_slice(cy_bytes_skip(rest, user), 0, 1024));
+}
+
 static enum native_outcome native_fetch_upstream(struct native_call *call, cy_value target,
                                                  struct http_fetch_options *options)
 {
@@ -169,8 +185,13 @@ static enum native_outcome native_fetch_upstream(struct native_call *call, cy_va
     native_fetch_split(url, &server, &options->target);
     if (!cy_failed(err)) err = upstream_open(runtime->client, server, &options->upstream, &fault);
     if (!cy_failed(err)) return NATIVE_DONE;
-    return native_fail(call, err, "http.request: \"%.*s\": %s", CY_BYTES_ARG(cy_bytes_slice(url, 0, 1024)),
-                       fault ? fault : cy_err_text(err, vm_korean(call->vm)));
+    struct builder shown;
+    builder_init(&shown);
+    native_fetch_show(url, &shown);
+    native_fail(call, err, "http.request: \"%.*s\": %s", CY_BYTES_ARG(builder_view(&shown)),
+                fault ? fault : cy_err_text(err, vm_korean(call->vm)));
+    builder_fini(&shown);
+    return NATIVE_FAIL;
 }
 
 static enum native_outcome native_fetch_options(struct native_call *call, cy_value map, bool is_upstream,
@@ -218,17 +239,22 @@ static enum native_outcome native_fetch_send(struct native_call *call, struct ht
     one->runtime = runtime;
     one->body_bytes_max = options->body_bytes_max;
     builder_init(&one->what);
-    builder_printf(&one->what, "%.*s http://%.*s%.*s", CY_BYTES_ARG(options->method),
-                   CY_BYTES_ARG(upstream_text(options->upstream)),
-                   CY_BYTES_ARG(cy_bytes_slice(options->target, 0, 1024)));
+    builder_printf(&one->what, "%.*s http://%.*s", CY_BYTES_ARG(options->method),
+                   CY_BYTES_ARG(upstream_text(options->upstream)));
+    native_fetch_show(options->target, &one->what);
     options->owner = one;
     options->done = native_fetch_done;
     native_charge(call, 1 + options->body.count / 1024);
     cy_err err = http_fetch_start(runtime->client, options, &one->fetch, &fault);
     if (cy_failed(err)) {
+        struct builder shown;
+        builder_init(&shown);
+        native_fetch_show(fault, &shown);
         native_fetch_free(one);
-        return native_fail(call, err, "http.request: %s: \"%.*s\"", cy_err_text(err, vm_korean(call->vm)),
-                           CY_BYTES_ARG(cy_bytes_slice(fault, 0, 1024)));
+        native_fail(call, err, "http.request: %s: \"%.*s\"", cy_err_text(err, vm_korean(call->vm)),
+                    CY_BYTES_ARG(builder_view(&shown)));
+        builder_fini(&shown);
+        return NATIVE_FAIL;
     }
     one->ticket = native_wait(call, native_fetch_cancel, one);
     return NATIVE_WAIT;

@@ -22,8 +22,8 @@
 struct native_fs_job {
     struct job job; /* first */
     const struct native_fs_operation *operation;
-    const struct beneath_root *root, *to_root;
-    struct builder below, to_below; /* the paths below them */
+    const struct beneath_root *root, *read_root, *to_root;
+    struct builder below, read_below, to_below; /* the paths below them */
     struct builder shown;   /* as the program wrote it: for messages and for the path of a temporary file */
     struct builder content; /* what is written, or was read; names */
     size_t count;           /* of names */
@@ -83,7 +83,9 @@ static cy_err native_fs_work_remove(struct native_fs_job *job)
 }
 static cy_err native_fs_work_rename(struct native_fs_job *job)
 {
-    return file_below_rename(job->root, native_fs_path(job), job->to_root, (const char *)job->to_below.data);
+    return file_below_rename(job->root, native_fs_path(job), job->read_root,
+                             (const char *)job->read_below.data, job->to_root,
+                             (const char *)job->to_below.data);
 }
 static cy_err native_fs_work_temporary_file(struct native_fs_job *job)
 {
@@ -198,6 +200,7 @@ static void native_fs_release(struct job *base)
 {
     struct native_fs_job *job = (struct native_fs_job *)base;
     builder_fini(&job->below);
+    builder_fini(&job->read_below);
     builder_fini(&job->to_below);
     builder_fini(&job->shown);
     builder_fini(&job->content);
@@ -224,6 +227,7 @@ static struct native_fs_job *native_fs_open(struct native_call *call,
     job->job.release = native_fs_release;
     job->operation = operation;
     builder_init(&job->below);
+    builder_init(&job->read_below);
     builder_init(&job->to_below);
     builder_init(&job->shown);
     builder_init(&job->content);
@@ -331,14 +335,17 @@ enum native_outcome native_fs_rename(struct native_call *call)
                                                          NULL};
     struct native_fs_job *job = native_fs_open(call, &operation, string_bytes(call->args[0]));
     if (!job) return NATIVE_FAIL;
+    const struct path_rules *rules = runtime_of(call->vm)->rules;
     cy_bytes to = string_bytes(call->args[1]);
-    cy_err err = path_rules_find(runtime_of(call->vm)->rules, PATH_WRITE, to, &job->to_root, &job->to_below);
+    cy_err err =
+        path_rules_find(rules, PATH_READ, string_bytes(call->args[0]), &job->read_root, &job->read_below);
+    if (!cy_failed(err)) err = path_rules_find(rules, PATH_WRITE, to, &job->to_root, &job->to_below);
     builder_text(&job->shown, " -> ");
     builder_bytes(&job->shown, to);
     if (!cy_failed(err)) return job_start(call, &job->job);
     struct builder text;
     builder_init(&text);
-    native_fs_describe(&text, operation.name, to, err, vm_korean(call->vm));
+    native_fs_describe(&text, operation.name, builder_view(&job->shown), err, vm_korean(call->vm));
     native_fail(call, err, "%.*s", CY_BYTES_ARG(builder_view(&text)));
     builder_fini(&text);
     native_fs_release(&job->job);

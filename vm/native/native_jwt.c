@@ -6,7 +6,8 @@
  *       claims, or an error of kind "token" whose data.reason is one of a fixed set of words.
  * Order: form, header, algorithm, key, signature; the claims are not looked at before the signature is good.
  * Invariant: the algorithm must be in the program's list *and* fit the kind of its key, so a public key is never
- *       taken for a shared secret. "none" is no algorithm here.
+ *       taken for a shared secret: nothing that looks like one is, and where a token may choose between both sorts of
+ *       algorithm a str must be PEM. "none" is no algorithm here.
  * Not here: encrypted tokens, making tokens, fetching keys.
  */
 #include "vm/base/encode.h"
@@ -21,7 +22,11 @@
 
 #include <math.h>
 
-enum { NATIVE_JWT_SECRET_BYTES_MIN = 32 /* RFC 7518 section 3.2 */, NATIVE_JWT_NUMBER_BYTES = 2048 };
+enum {
+    NATIVE_JWT_SECRET_BYTES_MIN = 32 /* RFC 7518 section 3.2 */,
+    NATIVE_JWT_NUMBER_BYTES = 2048,
+    NATIVE_JWT_TEXT_BYTES = 8192 /* of base64: no public key in use is longer */
+};
 
 enum native_jwt_algorithm {
     NATIVE_JWT_HS256,
@@ -63,6 +68,7 @@ struct native_jwt {
     cy_value options[NATIVE_JWT_OPTION_COUNT];
     cy_bytes signed_part; /* header.claims, as they are */
     cy_bytes header_part, claims_part, signature_part;
+    uint32_t allowed; /* bits of enum native_jwt_algorithm */
     enum native_jwt_algorithm algorithm;
     cy_value header; /* map */
     cy_value claims; /* map */
@@ -175,17 +181,16 @@ static bool native_jwt_allowed(struct native_jwt *jwt, uint32_t *bits_out)
 
 static bool native_jwt_header(struct native_jwt *jwt)
 {
-    uint32_t allowed;
     cy_bytes name;
     cy_value extensions;
-    if (!native_jwt_allowed(jwt, &allowed)) return false;
+    if (!native_jwt_allowed(jwt, &jwt->allowed)) return false;
     if (!native_jwt_read_map(jwt, jwt->header_part, "the header is not base64 of a JSON map", &jwt->header))
         return false;
     if (!native_jwt_text(jwt, jwt->header, "alg", &name))
         return native_jwt_refuse(jwt, "form", "the header has no alg");
     if (map_get_text(jwt->call->vm, jwt->header, CY_BYTES("crit"), &extensions))
         return native_jwt_refuse(jwt, "form", "the header needs extensions that are not known here (crit)");
-    if (!native_jwt_find_algorithm(name, &jwt->algorithm) || !(allowed >> jwt->algorithm & 1))
+    if (!native_jwt_find_algorithm(name, &jwt->algorithm) || !(jwt->allowed >> jwt->algorithm & 1))
         return native_jwt_refuse(jwt, "algorithm", "the token's algorithm is not in the list");
     return true;
 }
@@ -244,10 +249,27 @@ static bool native_jwt_public_jwk(struct native_jwt *jwt, cy_value jwk, struct c
     return native_jwt_wrong(jwt, "the JWK must be of type oct, RSA, EC (P-256) or OKP (Ed25519)");
 }
 
+/* A member that is there must be of its kind: "alg": 5 is no JWK without alg. */
+static bool native_jwt_jwk_kinds(struct native_jwt *jwt, cy_value jwk)
+{
+    static const char *const texts[] = {"kty", "use", "alg", "kid"};
+    cy_value value;
+    for (size_t i = 0; i < CY_COUNT_OF(texts); i++)
+        if (map_get_text(jwt->call->vm, jwk, cy_bytes_from_text(texts[i]), &value) && value.tag != TAG_STR)
+            return native_jwt_wrong(jwt, "kty, use, alg and kid of a JWK are str");
+    if (!map_get_text(jwt->call->vm, jwk, CY_BYTES("key_ops"), &value)) return true;
+    for (size_t i = 0; value.tag == TAG_LIST && i < list_count(value); i++) {
+        cy_value word = list_get(value, i);
+        if (word.tag == TAG_STR && cy_bytes_equal(string_bytes(word), CY_BYTES("verify"))) return true;
+    }
+    return native_jwt_wrong(jwt, "the JWK is not for verifying (key_ops)");
+}
+
 /* What a JWK says about its own use must fit the token. */
 static bool native_jwt_jwk_fits(struct native_jwt *jwt, cy_value jwk)
 {
     cy_bytes text, kid;
+    if (!native_jwt_jwk_kinds(jwt, jwk)) return false;
     if (native_jwt_text(jwt, jwk, "use", &text) && !cy_bytes_equal(text, CY_BYTES("sig")))
         return native_jwt_wrong(jwt, "the JWK is not for signatures (use)");
     if (native_jwt_text(jwt, jwk, "alg", &text) &&
@@ -264,6 +286,48 @@ static bool native_jwt_good(struct native_jwt *jwt, bool good)
     return good || native_jwt_refuse(jwt, "signature", "the signature is wrong");
 }
 
+/* One DER SEQUENCE and nothing behind it: what keys and certificates are. */
+static bool native_jwt_is_der(cy_bytes bytes)
+{
+    size_t length = 0, head = 2;
+    if (bytes.count < 2 || bytes.data[0] != 0x30) return false;
+    size_t length_bytes = bytes.data[1] & 0x80 ? bytes.data[1] & 0x7f : 0;
+    if (length_bytes > 3 || bytes.count < head + length_bytes) return false;
+    if (length_bytes == 0) length = bytes.data[1];
+    for (size_t i = 0; i < length_bytes; i++) length = length << 8 | bytes.data[head++];
+    return length == bytes.count - head;
+}
+
+/* Base64 of such, also in lines. */
+static bool native_jwt_is_base64_der(cy_bytes text)
+{
+    uint8_t packed[NATIVE_JWT_TEXT_BYTES], bytes[NATIVE_JWT_TEXT_BYTES];
+    size_t packed_count = 0, count, offset;
+    for (size_t i = 0; i < text.count; i++) {
+        if (memchr(" \t\r\n", text.data[i], 4)) continue;
+        if (packed_count == sizeof packed) return false;
+        packed[packed_count++] = text.data[i];
+    }
+    cy_bytes view = cy_bytes_of(packed, packed_count);
+    for (int alphabet = 0; alphabet < 2; alphabet++)
+        if (decode_base64(view, alphabet ? ENCODE_BASE64_URL : ENCODE_BASE64, bytes, &count, &offset) &&
+            native_jwt_is_der(cy_bytes_of(bytes, count)))
+            return true;
+    return false;
+}
+
+/* Everybody knows a public key, so as a secret it protects nothing. */
+static bool native_jwt_looks_public(cy_bytes secret)
+{
+    static const char *const words[] = {"-----BEGIN ", "---- BEGIN ", "\"kty\""};
+    static const char *const starts[] = {"ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"};
+    for (size_t i = 0; i < CY_COUNT_OF(words); i++)
+        if (memmem(secret.data, secret.count, words[i], strlen(words[i]))) return true;
+    for (size_t i = 0; i < CY_COUNT_OF(starts); i++)
+        if (cy_bytes_start_with(secret, cy_bytes_from_text(starts[i]))) return true;
+    return native_jwt_is_der(secret) || native_jwt_is_base64_der(secret);
+}
+
 static bool native_jwt_verify_secret(struct native_jwt *jwt, cy_bytes secret, cy_bytes signature)
 {
     uint8_t wanted[CRYPTO_DIGEST_BYTES_MAX];
@@ -271,6 +335,8 @@ static bool native_jwt_verify_secret(struct native_jwt *jwt, cy_bytes secret, cy
         return native_jwt_refuse(jwt, "algorithm", "the token's algorithm does not fit the key");
     if (secret.count < NATIVE_JWT_SECRET_BYTES_MIN)
         return native_jwt_wrong(jwt, "a secret for HS256 must have 32 bytes or more");
+    if (native_jwt_looks_public(secret))
+        return native_jwt_wrong(jwt, "the secret for HS256 looks like a public key");
     cy_err err = crypto_hmac(CRYPTO_SHA256, secret, jwt->signed_part, wanted);
     if (cy_failed(err)) return native_jwt_failed(jwt, err);
     return native_jwt_good(jwt,
@@ -295,8 +361,12 @@ static bool native_jwt_verify_with(struct native_jwt *jwt, cy_value key, cy_byte
     cy_bytes secret;
     if (key.tag == TAG_STR) {
         cy_bytes text = string_bytes(key);
-        if (!memmem(text.data, text.count, "-----BEGIN ", 11))
-            return native_jwt_verify_secret(jwt, text, signature);
+        bool pem = memmem(text.data, text.count, "-----BEGIN ", 11) != NULL;
+        if (!pem && jwt->allowed != 1u << NATIVE_JWT_HS256 && jwt->allowed >> NATIVE_JWT_HS256 & 1)
+            return native_jwt_wrong(
+                jwt, "with HS256 beside other algorithms a key is PEM or a JWK, so that what it "
+                     "is for is certain");
+        if (!pem) return native_jwt_verify_secret(jwt, text, signature);
         if (!native_jwt_key_made(jwt, crypto_key_from_pem(text, &public_key))) return false;
         return native_jwt_verify_public(jwt, public_key, signature);
     }

@@ -7,7 +7,7 @@
  * Back-pressure: a read gives one buffer and the next is received only when the program asks again; a write ends when
  *       the kernel has it all.
  * Invariant: a connection's memory stays until the handle is closed and every operation on it has completed. A write
- *       that was cut off closes the connection: how much of it went out is not known.
+ *       that was cut off closes the connection: how much of it went out is not known. Its handle stays, and says so.
  * Not here: names and addresses of connecting (native_connect.c), sockets (vm/net).
  */
 #include "vm/native/native_net.h"
@@ -31,7 +31,8 @@ struct native_net_wait {
 };
 struct native_net_object {
     struct runtime *runtime;
-    bool closed;
+    bool closed; /* the descriptors */
+    bool let_go; /* by the handle table, which until then leads here */
     uint8_t is_listener;
     /* connection */
     struct stream *stream;
@@ -55,7 +56,8 @@ struct native_net_object {
 
 static void native_net_object_release(struct native_net_object *object)
 {
-    if (!object->closed || object->reading.outstanding || object->writing.outstanding) return;
+    if (!object->let_go || object->reading.outstanding || object->writing.outstanding) return;
+    CHECK(object->closed);
     buffer_unref(&object->unread);
     builder_fini(&object->path);
     mem_free(object);
@@ -105,13 +107,20 @@ static void native_net_shut(struct native_net_object *object)
         value_unref(vm, object->content);
         object->content = value_nil();
     }
+}
+
+/* The last word of whoever holds the object: the handle table, or the native that failed to make a handle. */
+static void native_net_let_go(struct native_net_object *object)
+{
+    native_net_shut(object);
+    object->let_go = true;
     native_net_object_release(object);
 }
 
 static void native_net_close_handle(struct vm *vm, void *object)
 {
     (void)vm;
-    native_net_shut(object);
+    native_net_let_go(object);
 }
 
 /* -- fields ---------------------------------------------------------------------------------------------- */
@@ -133,6 +142,10 @@ static bool native_net_connection_field(struct vm *vm, void *payload, cy_bytes n
     struct native_net_object *object = payload;
     bool peer = cy_bytes_equal(name, CY_BYTES("peer"));
     if (!peer && !cy_bytes_equal(name, CY_BYTES("local"))) return false;
+    if (object->closed) {
+        *err_out = CY_ERR(CLOSED);
+        return true;
+    }
     const struct stream_info *info = stream_info(object->stream);
     *err_out = native_net_address_text(vm, peer ? &info->peer : &info->local, owned_out);
     return true;
@@ -504,7 +517,7 @@ enum native_outcome native_net_listen(struct native_call *call)
     cy_err err = native_net_open_listener(object, text);
     if (!cy_failed(err)) err = handle_open(call->vm, &native_net_listener_type, object, call->fiber, &handle);
     if (cy_failed(err)) {
-        native_net_shut(object);
+        native_net_let_go(object);
         return native_fail(call, err, "net.listen: \"%.*s\": %s", CY_BYTES_ARG(cy_bytes_slice(text, 0, 256)),
                            cy_err_describe(err, vm_korean(call->vm), why, sizeof why));
     }

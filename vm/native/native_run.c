@@ -5,7 +5,8 @@
  *   start ─► write input ─┐
  *        ├─► read out ────┤
  *        ├─► read err ────┼─► it has ended: read what is still in the pipes ─► {code, out, err}
- *        └─► watch ───────┘      └ timeout, too much output, task stopped: its group is killed
+ *        └─► watch ───────┘      └ timeout, too much output, task stopped: its group is killed, its end awaited
+ *                                  by the loop alone
  *
  * What the program left running in the background may hold the pipes open: that is not waited for.
  * Invariant: `pending` counts the loop's operations that have not completed; the memory goes with the last one.
@@ -50,7 +51,9 @@ struct native_run {
     size_t output_bytes_max;
     uint32_t timeout_ms;
     uint32_t pending;
-    bool waiting; /* the task has not been answered */
+    bool waiting;            /* the task has not been answered */
+    bool watched;            /* the loop has the operation on `ended` */
+    struct native_run *next; /* in runtime->ending_runs */
     struct builder name;
     char **arguments, **environment; /* texts behind the pointers, in one block */
 };
@@ -84,11 +87,38 @@ static void native_run_close(struct native_run *run, int end)
 static void native_run_shut(struct native_run *run)
 {
     loop_timer_clear(run->runtime->loop, &run->timer);
-    for (int end = 0; end < NATIVE_RUN_ENDS; end++)
+    for (int end = 0; end < NATIVE_RUN_ENDED; end++)
         if (run->watches[end].socket) loop_socket_close(&run->watches[end].socket);
-    spawn_end(&run->spawned);
+    bool gone = spawn_end(&run->spawned);
     run->waiting = false;
+    if (!gone && run->watched && !run->runtime->closing) {
+        run->next = run->runtime->ending_runs;
+        run->runtime->ending_runs = run;
+        return;
+    }
+    native_run_close(run, NATIVE_RUN_ENDED);
     if (run->pending == 0) native_run_free(run);
+}
+
+void native_run_leave(struct runtime *runtime)
+{
+    for (struct native_run *run = runtime->ending_runs, *next; run; run = next) {
+        next = run->next;
+        native_run_close(run, NATIVE_RUN_ENDED); /* its completion frees the run */
+    }
+    runtime->ending_runs = NULL;
+}
+
+/* Of one that was killed: false when it is not gone yet. */
+static bool native_run_gone(struct native_run *run, cy_err err)
+{
+    int code;
+    struct native_run **at = &run->runtime->ending_runs;
+    if (!cy_failed(err) && !spawn_reap(&run->spawned, &code)) return false;
+    while (*at && *at != run) at = &(*at)->next;
+    if (*at) *at = run->next;
+    native_run_close(run, NATIVE_RUN_ENDED);
+    return true;
 }
 
 static void native_run_cancel(void *operation) { native_run_shut(operation); }
@@ -167,6 +197,7 @@ static void native_run_on_ended(struct native_run *run)
     cy_value result;
     if (!spawn_reap(&run->spawned, &code)) {
         run->pending++;
+        run->watched = true;
         loop_ready(run->watches[NATIVE_RUN_ENDED].socket, &run->watches[NATIVE_RUN_ENDED].ready);
         return;
     }
@@ -192,7 +223,14 @@ static void native_run_on_ready(struct loop_op *op)
     struct native_run *run = watch->run;
     CHECK(run->pending > 0);
     run->pending--;
+    if (watch->end == NATIVE_RUN_ENDED) run->watched = false;
     if (!run->waiting) {
+        if (watch->end == NATIVE_RUN_ENDED && watch->socket && !native_run_gone(run, op->err)) {
+            run->pending++;
+            run->watched = true;
+            loop_ready(watch->socket, &watch->ready);
+            return;
+        }
         if (run->pending == 0) native_run_free(run);
         return;
     }
@@ -238,6 +276,7 @@ static cy_err native_run_watch_all(struct native_run *run)
         }
         CY_TRY(loop_socket_watch(run->runtime->loop, *native_run_descriptor(run, end), &watch->socket));
         run->pending++;
+        if (end == NATIVE_RUN_ENDED) run->watched = true;
         loop_ready(watch->socket, &watch->ready);
     }
     return CY_OK;

@@ -185,6 +185,7 @@ static void runtime_become(struct runtime *runtime)
     runtime->link = result.link;
     runtime->worker_index = result.worker_index;
     runtime_set_label(runtime);
+    runtime_report_worker(runtime);
     vm_complete(runtime->vm, workers->ticket, value_int(result.worker_index));
 }
 
@@ -269,7 +270,7 @@ static uint64_t runtime_cpu_ns(void *host)
     return clock_thread_cpu_ns();
 }
 
-static cy_err runtime_open(struct runtime *runtime)
+cy_err runtime_open(struct runtime *runtime)
 {
     struct vm_options options = {
         .natives = native_table_full,
@@ -283,6 +284,8 @@ static cy_err runtime_open(struct runtime *runtime)
         .on_deadline = runtime_on_deadline,
         .cpu_ns = runtime_cpu_ns,
     };
+    CY_TRY(runtime_report_open(runtime));
+    options.profile = runtime->profile;
     CY_TRY(random_hash_seed(&options.seed));
     map_init(&runtime->literal_upstreams, options.seed);
     return vm_new(&options, &runtime->vm);
@@ -299,6 +302,7 @@ static void runtime_flush(struct runtime *runtime)
 
 static void runtime_close(struct runtime *runtime)
 {
+    runtime->closing = true;
     if (runtime->vm) {
         serve_fini(runtime);
         value_unref(runtime->vm, runtime->input);
@@ -307,6 +311,7 @@ static void runtime_close(struct runtime *runtime)
         serve_free_calls(runtime);
     }
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
+    native_run_leave(runtime);
     job_shut(runtime);
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->repeats_timer);
     runtime_flush(runtime);
@@ -365,10 +370,12 @@ static int runtime_run_in(struct runtime *runtime)
     return runtime->exit_requested ? runtime->exit_code : EXIT_CODE_OK;
 }
 
-int runtime_run(const struct runtime_options *options)
+cy_err runtime_new(const struct runtime_options *options, struct runtime **runtime_out)
 {
     struct runtime *runtime = mem_alloc_zeroed(sizeof *runtime);
-    if (!runtime) return EXIT_CODE_INTERNAL;
+    if (!runtime) return CY_ERR(NO_MEMORY);
+    signal(SIGCHLD,
+           SIG_DFL); /* ignored, as who started us may have left it, the codes of children are lost */
     signal(SIGPIPE, SIG_IGN); /* a peer that goes away is an error of a write, not of the process */
     runtime->options = options;
     runtime->input = value_nil();
@@ -376,8 +383,25 @@ int runtime_run(const struct runtime_options *options)
     runtime->plan.program_path = options->program_path;
     runtime->plan.program = options->program;
     log_init(&runtime->log);
+    *runtime_out = runtime;
+    return CY_OK;
+}
+
+void runtime_free(struct runtime **runtime)
+{
+    if (!*runtime) return;
+    runtime_close(*runtime);
+    runtime_report_fini(*runtime);
+    mem_free(*runtime);
+    *runtime = NULL;
+}
+
+int runtime_run(const struct runtime_options *options)
+{
+    struct runtime *runtime;
+    if (cy_failed(runtime_new(options, &runtime))) return EXIT_CODE_INTERNAL;
     int exit_code = runtime_run_in(runtime);
-    runtime_close(runtime);
-    mem_free(runtime);
+    runtime_report_end(runtime);
+    runtime_free(&runtime);
     return exit_code;
 }

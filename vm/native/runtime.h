@@ -38,6 +38,11 @@ struct runtime_options {
     const char *io; /* loop back end, NULL: the best */
     bool korean;
     struct runtime_tests *tests; /* NULL: main runs */
+    /* Where the profile goes at the end: folded stacks, or an SVG when the name ends in .svg; a worker's number is put
+     * in. NULL: none. */
+    const char *profile_path;
+    bool profile_steps; /* samples weigh budget steps instead of CPU time: the same on every run */
+    bool stats;         /* what the heap holds at the end, on stderr */
 };
 int runtime_run(const struct runtime_options *options);
 

@@ -17,6 +17,7 @@
 #include "vm/http/client.h"
 #include "vm/http/server.h"
 #include "vm/native/generation.h"
+#include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
 #include "vm/net/dns.h"
 #include "vm/net/loop.h"
@@ -66,8 +67,7 @@ struct serving {
     struct instance *instance;  /* whose handle is called; swapped on reload */
     cy_value handle;            /* borrowed from the instance */
     uint32_t generation_number; /* of the instance */
-    struct old_instance *old;   /* those before it that requests still run on */
-    struct timer old_timer;
+    struct old_instances old;   /* those before it that requests still run on */
     bool ready;
     bool stopping;
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */
@@ -120,9 +120,12 @@ struct runtime {
     struct shared_table *counters;
     struct shared_named tables[LIMIT_SHARED_TABLES];
     uint32_t table_count;
+    struct native_run *ending_runs; /* killed, not gone yet (native_run.c) */
+    bool closing;
     bool main_ended;
     bool exit_requested;
     int exit_code;
+    struct profile *profile; /* NULL without --profile */
 };
 
 static inline struct runtime *runtime_of(struct vm *vm) { return (struct runtime *)vm_host(vm); }
@@ -136,6 +139,11 @@ CY_NODISCARD cy_err runtime_main_args(struct runtime *runtime, cy_value *list_ou
 
 /* Leaves the driver with this code as soon as vm_run returns. The first request wins. */
 void runtime_request_exit(struct runtime *runtime, int exit_code);
+
+/* The parts of runtime_run, for the REPL: memory and options; the VM; giving back all of it. */
+CY_NODISCARD cy_err runtime_new(const struct runtime_options *options, struct runtime **runtime_out);
+CY_NODISCARD cy_err runtime_open(struct runtime *runtime);
+void runtime_free(struct runtime **runtime);
 
 /* Runs ready fibers and one loop turn, until `*flag` or an exit request. For the driver and the checker. */
 void runtime_drive(struct runtime *runtime, const bool *flag);
@@ -158,6 +166,7 @@ cy_err runtime_put(void *host, int descriptor, cy_bytes text); /* vm_options.put
 uint64_t runtime_output_dropped(struct runtime *runtime);
 void runtime_tell_repeats(
     struct runtime *runtime);                      /* after each turn: sees that counted log lines are told */
+void native_run_leave(struct runtime *runtime);    /* what was killed and is not gone: no longer waited for */
 void runtime_output_shut(struct runtime *runtime); /* writes what is left; may wait as output.h says */
 
 /* -- vm/native/native_shared.c ----------------------------------------------------------------------------- */
@@ -183,6 +192,13 @@ void configuring_free(struct configuring **configuring);
 /* -- vm/native/runtime_test.c ------------------------------------------------------------------------------ */
 
 void runtime_test_all(struct runtime *runtime, struct loaded_program *loaded);
+
+/* -- vm/native/runtime_report.c ---------------------------------------------------------------------------- */
+
+CY_NODISCARD cy_err runtime_report_open(struct runtime *runtime); /* before the VM is made */
+void runtime_report_worker(struct runtime *runtime);              /* this process became a worker */
+void runtime_report_end(struct runtime *runtime);                 /* while the VM is still there */
+void runtime_report_fini(struct runtime *runtime);                /* after it */
 
 /* -- vm/native/serve.c ------------------------------------------------------------------------------------- */
 

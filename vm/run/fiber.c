@@ -10,6 +10,7 @@
 #include "vm/run/fiber.h"
 
 #include "vm/base/limits.h"
+#include "vm/run/profile.h"
 #include "vm/run/vm_internal.h"
 
 enum {
@@ -271,15 +272,35 @@ void fiber_drop_work(struct vm *vm, struct fiber *fiber)
     if (work) fiber->work_free(vm, work);
 }
 
+/* Why, with the limit that applied to this task: the host may have set another one than limits.def has. */
+static void fiber_stop_text(struct vm *vm, const struct fiber *fiber, cy_err reason, struct builder *out)
+{
+    const char *plain = cy_err_text(reason, vm_is_korean(vm)),
+               *form = vm_message_text(MESSAGE_LIMIT, vm_is_korean(vm));
+    if (cy_is(reason, CY_ERR_STOP_CPU))
+        builder_printf(out, form, plain, "CPU_BURST_MS", (long long)(fiber->burst_ns_max / fiber_ms(1)),
+                       "ms");
+    else if (cy_is(reason, CY_ERR_STOP_MEMORY))
+        builder_printf(out, form, plain, "TASK_MEMORY_BYTES", (long long)fiber->group->memory_bytes_max,
+                       "bytes");
+    else
+        builder_text(out, plain);
+}
+
 void fiber_begin_stop(struct vm *vm, struct fiber *fiber)
 {
     if (fiber->stop) return;
     fiber->stop = fiber->stop_wanted;
+    cy_err reason = {fiber->stop, 0};
+    struct builder text;
+    builder_init(&text);
+    fiber_stop_text(vm, fiber, reason, &text);
+    cy_bytes message = builder_view(&text);
+    if (text.failed) message = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
     fiber->burst_ns = 0;
     fiber->burst_ns_max = fiber_ms(LIMIT_DEFER_ALLOWANCE_MS);
-    cy_err reason = {fiber->stop, 0};
-    cy_bytes text = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
-    fiber->stop_record = error_make(vm, reason, text, value_nil());
+    fiber->stop_record = error_make(vm, reason, message, value_nil());
+    builder_fini(&text);
     places_note(vm, fiber, fiber->stop_record);
 }
 
@@ -324,19 +345,22 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
     int64_t outer_budget = vm->budget;
     uint64_t outer_heap_bytes = vm->turn_heap_bytes, serial = fiber->group->serial;
     struct fiber *group = fiber->group;
+    struct profile *profile = vm->options.profile;
+    int64_t budget = profile ? profile_budget(profile) : LIMIT_BUDGET_STEPS;
     vm->running = fiber;
-    vm->budget = LIMIT_BUDGET_STEPS;
+    vm->budget = budget;
     uint64_t heap_bytes = memory_turn_begin(vm);
     fiber->state = FIBER_RUNNING;
     /* The first turn of a burst is not measured: a short call must not pay for two system calls. */
-    bool measured = fiber->yielded;
+    bool measured = fiber->yielded || (profile && profile_wants_time(profile));
     uint64_t start_ns = measured ? vm_cpu_ns(vm) : 0;
     enum interp_outcome outcome = interp_run(vm, fiber);
-    uint64_t steps = vm->budget < LIMIT_BUDGET_STEPS ? (uint64_t)(LIMIT_BUDGET_STEPS - vm->budget) : 0;
+    uint64_t steps = vm->budget < budget ? (uint64_t)(budget - vm->budget) : 0;
     uint64_t spent_ns = measured                         ? vm_cpu_ns(vm) - start_ns
                         : steps > 2 * LIMIT_BUDGET_STEPS ? steps * FIBER_CHARGED_STEP_NS
                                                          : 0;
     vm->counters.instructions += steps;
+    if (profile) profile_turn(profile, fiber, steps, spent_ns);
     vm->running = outer;
     vm->budget = outer_budget;
     switch (outcome) {

@@ -49,7 +49,9 @@ void *heap_alloc(struct vm *vm, size_t bytes)
     heap_pay_debt(vm, bytes);
     if (!heap_fits(vm, bytes)) return NULL;
     void *block = mem_alloc(bytes);
-    if (block) vm->heap_bytes += bytes;
+    if (!block) return NULL;
+    vm->heap_bytes += bytes;
+    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
     return block;
 }
 
@@ -60,7 +62,9 @@ void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes)
         if (!heap_fits(vm, bytes - bytes_old)) return NULL;
     }
     void *moved = mem_resize(block, bytes);
-    if (moved) vm->heap_bytes = vm->heap_bytes - bytes_old + bytes;
+    if (!moved) return NULL;
+    vm->heap_bytes = vm->heap_bytes - bytes_old + bytes;
+    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
     return moved;
 }
 

@@ -10,6 +10,7 @@
 #include "vm/base/limits.h"
 #include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
+#include "vm/run/instance_internal.h"
 #include "vm/run/string.h"
 
 /* -- parts ----------------------------------------------------------------------------------------------- */
@@ -47,15 +48,15 @@ static cy_err instance_make_constants(struct vm *vm, struct instance *instance)
 }
 
 /* When all shapes are there: a field may be of a type further down. */
-static cy_err instance_make_rules(struct vm *vm, struct instance *instance)
+static cy_err instance_make_rules(struct vm *vm, struct instance *instance, uint32_t first)
 {
     const struct program *program = instance->program;
-    for (uint32_t i = 0; i < program->record_count; i++) {
+    for (uint32_t i = first; i < program->record_count; i++) {
         const struct record_type *type = &program->records[i];
         for (uint32_t k = 0; k < type->field_count; k++) {
             const struct record_field *field = &type->fields[k];
-            if (field->kind == RECORD_FIELD_ANY) continue;
-            CY_TRY(record_shape_rule(vm, instance->shapes[i], k, field->kind,
+            if (field->kinds == RECORD_FIELD_ANY) continue;
+            CY_TRY(record_shape_rule(vm, instance->shapes[i], k, field->kinds,
                                      field->record == PROGRAM_NO_INDEX ? NULL
                                                                        : instance->shapes[field->record]));
         }
@@ -63,19 +64,20 @@ static cy_err instance_make_rules(struct vm *vm, struct instance *instance)
     return CY_OK;
 }
 
-static cy_err instance_make_shapes(struct vm *vm, struct instance *instance)
+static cy_err instance_make_shapes(struct vm *vm, struct instance *instance, const struct instance *owner,
+                                   uint32_t first)
 {
     const struct program *program = instance->program;
-    for (uint32_t i = 0; i < program->record_count; i++) {
+    for (uint32_t i = first; i < program->record_count; i++) {
         const struct record_type *type = &program->records[i];
         cy_bytes names[LIMIT_RECORD_FIELDS];
         CHECK(type->field_count <= LIMIT_RECORD_FIELDS);
         for (uint32_t k = 0; k < type->field_count; k++)
             names[k] = program_string(program, type->fields[k].name);
-        CY_TRY(record_shape_new(vm, instance, program_string(program, type->name), names, type->field_count,
+        CY_TRY(record_shape_new(vm, owner, program_string(program, type->name), names, type->field_count,
                                 &instance->shapes[i]));
     }
-    return instance_make_rules(vm, instance);
+    return instance_make_rules(vm, instance, first);
 }
 
 /* Before the functions: preparing looks at which native a row is. */
@@ -139,7 +141,7 @@ static bool instance_refuse_native(struct instance *instance, uint32_t import, c
     return false;
 }
 
-static bool instance_link_natives(struct instance *instance)
+bool instance_link_natives(struct instance *instance)
 {
     struct vm *vm = instance->vm;
     const struct program *program = instance->program;
@@ -181,12 +183,12 @@ static void instance_shut(struct vm *vm, struct instance *instance)
     instance->function_count--;
 }
 
-static void instance_free(struct vm *vm, struct instance *instance)
+void instance_free_parts(struct vm *vm, struct instance *instance, uint32_t shape_first)
 {
     const struct program *program = instance->program;
     for (uint32_t i = 0; instance->functions && i < program->function_count; i++)
         prepare_free(vm, &instance->functions[i]);
-    for (uint32_t i = 0; instance->shapes && i < program->record_count; i++) {
+    for (uint32_t i = shape_first; instance->shapes && i < program->record_count; i++) {
         if (instance->shapes[i])
             instance->shapes[i]->owner = instance->shapes[i]; /* nobody's: no cache may trust it */
         record_shape_unref(vm, instance->shapes[i]);
@@ -198,6 +200,11 @@ static void instance_free(struct vm *vm, struct instance *instance)
     heap_free(vm, instance->functions, program->function_count * sizeof *instance->functions);
     heap_free(vm, instance->shapes, program->record_count * sizeof *instance->shapes);
     heap_free(vm, instance->natives, program->native_count * sizeof *instance->natives);
+}
+
+static void instance_free(struct vm *vm, struct instance *instance)
+{
+    instance_free_parts(vm, instance, 0);
     *instance->link = instance->next;
     if (instance->next) instance->next->link = instance->link;
     heap_free(vm, instance, sizeof *instance);
@@ -247,6 +254,14 @@ static cy_err instance_make(struct vm *vm, const struct program *program, struct
     if (instance->next) instance->next->link = &instance->next;
     vm->instances = instance;
     *instance_out = instance;
+    return instance_make_parts(vm, instance, instance, 0);
+}
+
+cy_err instance_make_parts(struct vm *vm, struct instance *instance, const struct instance *owner,
+                           uint32_t shape_first)
+{
+    const struct program *program = instance->program;
+    struct record_shape **shapes = instance->shapes; /* the first `shape_first`, from the caller */
     instance->constants = instance_array(vm, program->constant_count + CODE_CONSTANTS_OWN, sizeof(cy_value));
     instance->globals = instance_array(vm, program->global_count, sizeof(cy_value));
     instance->function_values = instance_array(vm, program->function_count, sizeof(cy_value));
@@ -256,8 +271,9 @@ static cy_err instance_make(struct vm *vm, const struct program *program, struct
     if (!instance->constants || !instance->globals || !instance->function_values || !instance->functions ||
         !instance->shapes || !instance->natives)
         return CY_ERR(NO_MEMORY);
+    for (uint32_t i = 0; i < shape_first; i++) instance->shapes[i] = shapes[i];
     CY_TRY(instance_make_constants(vm, instance));
-    CY_TRY(instance_make_shapes(vm, instance));
+    CY_TRY(instance_make_shapes(vm, instance, owner, shape_first));
     return instance_make_functions(instance);
 }
 

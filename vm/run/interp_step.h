@@ -315,7 +315,7 @@ static inline bool interp_fits(const struct run_cache *cache, cy_value value)
         SLOW(slow_arithmetic(vm, r, k, step));                     \
     }                                                              \
     ARITHMETIC_CONSTANT(name_, sign_)
-/* b sign k[c], which is a float. mandelbrot, nbody: 10 % against loading the constant into a slot. */
+/* b sign k[c], which is a float. Two steps of 14 less in mandelbrot. */
 #define ARITHMETIC_CONSTANT(name_, sign_)                                                              \
     STEP(name_##_CONSTANT) :                                                                           \
     {                                                                                                  \

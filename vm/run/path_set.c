@@ -268,9 +268,10 @@ static void path_remember(const struct instance *instance, cy_value container, c
         cache->shape = shape;
         cache->index = record_shape_find(shape, string_bytes(name));
         const struct record_rule *rule = shape->rules ? &shape->rules[cache->index] : NULL;
-        cache->kind = !rule || rule->kind == RECORD_FIELD_ANY ? RUN_CACHE_ANY
-                      : rule->serial                          ? RUN_CACHE_ASK
-                                                              : rule->kind;
+        bool one = rule && !rule->serial && (rule->kinds & (rule->kinds - 1)) == 0;
+        cache->kind = !rule || rule->kinds == RECORD_FIELD_ANY ? RUN_CACHE_ANY
+                      : one                                    ? (uint32_t)__builtin_ctz(rule->kinds)
+                                                               : RUN_CACHE_ASK;
     } else if (container.tag == TAG_MAP) {
         const struct map_object *map = map_object_of(container);
         const struct string *string = string_of(name);

@@ -427,7 +427,7 @@ static uint32_t prepare_fetch(struct prepare *p, uint32_t position, uint32_t *x)
     return b;
 }
 
-/* c[from..to]: the range is not made (route_policy, string_split: a fifth). Its bounds stay in their two slots until
+/* c[from..to]: the range is not made (route_policy 10 % to 15 %). Its bounds stay in their two slots until
  * the INDEX_GET, which is the next instruction. */
 static bool prepare_begin_slice(struct prepare *p)
 {

@@ -116,7 +116,7 @@ static void prepare_flow_scale(struct run_step *step)
 }
 
 /* A loop that tests at its top, and ends right behind the jump back to there, tests at its end from the second turn on:
- * one step less (sieve, mandelbrot and plain loops 8 %). False when it is no such loop. */
+ * one step less (of four in the inner loop of a sieve). False when it is no such loop. */
 static bool prepare_flow_invert(struct prepare *p, uint32_t end, uint32_t top)
 {
     const struct run_step *test = &p->code[top]; /* already linked and scaled */

@@ -19,6 +19,8 @@
 #include "vm/run/native_call.h"
 #include "vm/run/value.h"
 
+struct profile;
+
 struct vm_options {
     const native_body
         *natives; /* by native number, NATIVE_NUMBER_END entries; NULL entries are not linked in */
@@ -45,6 +47,8 @@ struct vm_options {
     uint64_t (*cpu_ns)(void *host);
     uint64_t
         cpu_burst_ms; /* allowance of a task but main between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
+    /* Borrowed; NULL: none. It must not outlive the programs that ran. Turns end at its samples. */
+    struct profile *profile;
 };
 
 CY_NODISCARD cy_err vm_new(const struct vm_options *options, struct vm **vm_out);
@@ -72,6 +76,13 @@ const struct program *instance_program(const struct instance *instance);
 /* The function that main exports under `name`, borrowed. False when there is none. */
 CY_NODISCARD bool instance_export(struct instance *instance, cy_bytes name, cy_value *function_out);
 
+/* For a program that grows (compiler/session.h): from now on the instance runs `program`, which begins like the one
+ * before it. Variables, function values, records and errors go on; the old program may be freed afterwards. Nobody but
+ * the caller may hold the instance. New modules' initialisers have not run: instance_start_initialiser. On failure
+ * nothing has changed: BAD_FORMAT when it does not begin like the old one; else as instance_new. */
+CY_NODISCARD cy_err instance_extend(struct vm *vm, struct instance *instance, const struct program *program,
+                                    cy_value *error_out);
+
 /* -- calls ----------------------------------------------------------------------------------------------- */
 enum call_outcome { CALL_RETURNED, CALL_FAILED, CALL_STOPPED };
 /* `value` is the result, or the error; for a stop an error record that says why and where (nil without memory; `stop`
@@ -85,6 +96,10 @@ typedef void (*call_done)(struct vm *vm, void *context, enum call_outcome outcom
 CY_NODISCARD cy_err vm_start(struct vm *vm, struct instance *instance, cy_value function,
                              const cy_value *args, uint32_t arg_count, call_done done, void *context,
                              struct fiber **fiber_out);
+/* Starts a module's initialisers as a task, which may wait. `*started_out` is false when it has none. */
+CY_NODISCARD cy_err instance_start_initialiser(struct vm *vm, struct instance *instance, uint32_t module,
+                                               call_done done, void *context, struct fiber **fiber_out,
+                                               bool *started_out);
 /* Asks a fiber to stop; its defers run; `done` gets CALL_STOPPED. Harmless on one that is ending. */
 void vm_cancel(struct vm *vm, struct fiber *fiber);
 /* The same for every fiber of an instance: a generation that is too old. */
@@ -112,14 +127,16 @@ void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_byt
 
 /* -- reports --------------------------------------------------------------------------------------------- */
 struct vm_counters {
-    uint64_t copies;       /* containers copied: a write met a shared one, or + made a new list of one */
-    uint64_t heap_bytes;   /* now */
-    uint64_t heap_objects; /* now */
-    uint64_t cells;        /* of `ref`, now */
-    uint64_t cells_found;  /* freed because they only held each other */
-    uint64_t searches;     /* for such cells, ended */
-    uint64_t instructions; /* budget steps taken, about */
-    uint64_t fibers_started;
+    uint64_t copies;          /* containers copied: a write met a shared one, or + made a new list of one */
+    uint64_t heap_bytes;      /* now */
+    uint64_t heap_bytes_peak; /* the most there ever was */
+    uint64_t heap_objects;    /* now */
+    uint64_t cells;           /* of `ref`, now */
+    uint64_t cells_found;     /* freed because they only held each other */
+    uint64_t searches;        /* for such cells, ended */
+    uint64_t instructions;    /* budget steps taken, about */
+    uint64_t fibers_started;  /* calls of the host, tasks and initialisers */
+    uint64_t tasks_started;   /* by spawn */
 };
 void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out);
 

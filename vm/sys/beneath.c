@@ -19,8 +19,10 @@
 #include <stdio.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #endif
 
 #ifdef O_PATH
@@ -36,6 +38,17 @@ static cy_err beneath_error(int error_number)
 {
     if (error_number == EXDEV) return CY_ERR(PERMISSION);
     return cy_err_from_errno(error_number);
+}
+
+static bool beneath_is_procfs(int descriptor)
+{
+#ifdef __linux__
+    struct statfs system;
+    return fstatfs(descriptor, &system) != 0 || system.f_type == PROC_SUPER_MAGIC; /* in doubt it is */
+#else
+    (void)descriptor;
+    return false;
+#endif
 }
 
 /* -- the walk -------------------------------------------------------------------------------------------- */
@@ -84,6 +97,9 @@ static cy_err beneath_follow(struct beneath_walk *walk, const char *name, cy_byt
 {
     char text[2 * LIMIT_PATH_BYTES + 2];
     if (++walk->link_count > BENEATH_LINKS_MAX) return CY_ERR_DETAIL(SYSTEM, ELOOP);
+    /* What a link of the kernel says is not where it leads. */
+    if (beneath_is_procfs(beneath_here(walk)) && !beneath_is_procfs(walk->root->descriptor))
+        return CY_ERR(PERMISSION);
     ssize_t count = readlinkat(beneath_here(walk), name, text, LIMIT_PATH_BYTES);
     if (count < 0) return beneath_error(errno);
     if (count == 0 || count == LIMIT_PATH_BYTES || (size_t)count + rest.count + 2 > sizeof text)
@@ -208,18 +224,50 @@ static bool beneath_open2(const struct beneath_root *root, const char *path, int
 #endif
 }
 
+/* -- procfs ---------------------------------------------------------------------------------------------- */
+
+/* A process's environment, memory and descriptors lie there as files: only a rule that names a folder of it opens it. */
+static cy_err beneath_check_procfs(const struct beneath_root *root, int descriptor)
+{
+    if (!beneath_is_procfs(descriptor)) return CY_OK;
+    if (root->descriptor != AT_FDCWD && beneath_is_procfs(root->descriptor)) return CY_OK;
+    return CY_ERR(PERMISSION);
+}
+
+/* Without a folder. Links of the kernel (/dev/fd/3, /proc/1/root) lead to what other processes hold open: not followed,
+ * but for the input that we were given. */
+static cy_err beneath_open_free(const char *path, int flags, mode_t mode, int *descriptor_out)
+{
+    int descriptor = -1;
+    errno = ENOSYS;
+#if defined(__linux__) && defined(SYS_openat2)
+    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+                           .mode = flags & O_CREAT ? mode : 0,
+                           .resolve = RESOLVE_NO_MAGICLINKS};
+    if (strcmp(path, "/dev/stdin") != 0)
+        descriptor = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (descriptor < 0 && errno == ELOOP) return CY_ERR(PERMISSION);
+#endif
+    if (descriptor < 0 && (errno == ENOSYS || errno == EPERM))
+        descriptor = open(path, flags | O_CLOEXEC, mode);
+    *descriptor_out = descriptor;
+    return descriptor < 0 ? cy_err_from_errno(errno) : CY_OK;
+}
+
 /* -- for users ------------------------------------------------------------------------------------------- */
 
 cy_err beneath_open(const struct beneath_root *root, const char *path, int flags, mode_t mode,
                     int *descriptor_out)
 {
     cy_err err;
-    if (root->descriptor == AT_FDCWD) {
-        *descriptor_out = open(path, flags | O_CLOEXEC, mode);
-        return *descriptor_out < 0 ? cy_err_from_errno(errno) : CY_OK;
-    }
-    if (beneath_open2(root, path, flags, mode, descriptor_out, &err)) return err;
-    return beneath_walk_open(root, path, flags, mode, descriptor_out);
+    if (root->descriptor == AT_FDCWD)
+        err = beneath_open_free(path, flags, mode, descriptor_out);
+    else if (!beneath_open2(root, path, flags, mode, descriptor_out, &err))
+        err = beneath_walk_open(root, path, flags, mode, descriptor_out);
+    CY_TRY(err);
+    err = beneath_check_procfs(root, *descriptor_out);
+    if (cy_failed(err)) close(*descriptor_out);
+    return err;
 }
 
 cy_err beneath_stat(const struct beneath_root *root, const char *path, struct stat *status_out)

@@ -30,7 +30,8 @@ struct beneath_root {
 };
 typedef char beneath_name[NAME_MAX + 1];
 
-/* As open(2) with O_CLOEXEC. PERMISSION when the path leads out or into what is denied; the errno's rows. */
+/* As open(2) with O_CLOEXEC. PERMISSION when the path leads out, into what is denied, or into procfs, which the root's
+ * folder is not of; the errno's rows. */
 CY_NODISCARD cy_err beneath_open(const struct beneath_root *root, const char *path, int flags, mode_t mode,
                                  int *descriptor_out);
 /* What the path names, links followed. */

@@ -215,13 +215,32 @@ cy_err file_below_remove(const struct beneath_root *root, const char *path)
     return err;
 }
 
+/* The path leads below `root` to the very folder that is open already. */
+static cy_err file_below_check_same(const struct beneath_root *root, const char *path, int folder)
+{
+    beneath_name name;
+    struct stat here, there;
+    int other;
+    CY_TRY(beneath_parent(root, path, &other, name));
+    bool same = fstat(folder, &here) == 0 && fstat(other, &there) == 0 && here.st_dev == there.st_dev &&
+                here.st_ino == there.st_ino;
+    close(other);
+    return same ? CY_OK : CY_ERR(PERMISSION);
+}
+
 cy_err file_below_rename(const struct beneath_root *from_root, const char *from,
+                         const struct beneath_root *read_root, const char *read,
                          const struct beneath_root *to_root, const char *to)
 {
     beneath_name from_name, to_name;
     int from_folder, to_folder;
     CY_TRY(beneath_parent(from_root, from, &from_folder, from_name));
-    cy_err err = beneath_parent(to_root, to, &to_folder, to_name);
+    cy_err err = file_below_check_same(read_root, read, from_folder);
+    if (cy_failed(err)) {
+        close(from_folder);
+        return err;
+    }
+    err = beneath_parent(to_root, to, &to_folder, to_name);
     if (!cy_failed(err)) {
         int result = renameat(from_folder, from_name, to_folder, to_name);
         err = cy_err_from_errno(result == 0 ? 0 : errno);

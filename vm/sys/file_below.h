@@ -35,7 +35,9 @@ CY_NODISCARD cy_err file_below_list(const struct beneath_root *root, const char 
 CY_NODISCARD cy_err file_below_make_folder(const struct beneath_root *root, const char *path, bool parents);
 CY_NODISCARD cy_err file_below_remove(const struct beneath_root *root,
                                       const char *path); /* a file, link, empty folder */
+/* What moves may be read at its new place, so the source must lie in one folder by both its roots: PERMISSION. */
 CY_NODISCARD cy_err file_below_rename(const struct beneath_root *from_root, const char *from,
+                                      const struct beneath_root *read_root, const char *read,
                                       const struct beneath_root *to_root, const char *to);
 /* A new file or folder with an unguessable name in the folder; appends the name. */
 CY_NODISCARD cy_err file_below_temporary(const struct beneath_root *root, const char *folder, bool is_folder,

@@ -126,6 +126,7 @@ cy_err spawn_start(char *const *arguments, char *const *environment, struct spaw
     spawned->output = pipes[1][0];
     spawned->messages = pipes[2][0];
     if (!cy_failed(err)) err = spawn_watch(spawned->pid, &spawned->ended);
+    /* Without a descriptor nothing tells its end: it stays a zombie until we end. */
     if (cy_failed(err)) spawn_end(spawned);
     return err;
 }
@@ -147,17 +148,16 @@ bool spawn_reap(struct spawned *spawned, int *code_out)
     return true;
 }
 
-void spawn_end(struct spawned *spawned)
+bool spawn_end(struct spawned *spawned)
 {
-    if (spawned->pid > 0) {
-        int status;
-        kill(-spawned->pid, SIGKILL);
-        kill(spawned->pid, SIGKILL);
-        while (waitpid(spawned->pid, &status, 0) < 0 && errno == EINTR) {}
-        spawned->pid = 0;
-    }
-    spawn_close(&spawned->ended);
+    int code;
     spawn_close(&spawned->input);
     spawn_close(&spawned->output);
     spawn_close(&spawned->messages);
+    if (spawned->pid > 0) {
+        kill(-spawned->pid, SIGKILL);
+        kill(spawned->pid, SIGKILL);
+        return spawn_reap(spawned, &code);
+    }
+    return true;
 }

@@ -73,9 +73,10 @@ START_TEST(test_control_bytes_are_spelled_out)
 {
     struct log_test test;
     log_test_open(&test);
-    log_write(&test.log, LOG_INFO, "%s", "a\nb\r\x1b[31m\x7f\xc2\x9b가");
+    log_write(&test.log, LOG_INFO, "%s", "a\nb\r\x1b[31m\x7f\xc2\x9b\xc2\x85\xe2\x80\xa8\xe2\x80\xa9가");
     log_test_close(&test);
-    ck_assert_ptr_nonnull(strstr(test.text, " a\\x0ab\\x0d\\x1b[31m\\x7f\\xc2"));
+    ck_assert_ptr_nonnull(
+        strstr(test.text, " a\\x0ab\\x0d\\x1b[31m\\x7f\\xc2\\x9b\\xc2\\x85\\xe2\\x80\\xa8\\xe2\\x80\\xa9"));
     ck_assert_ptr_eq(strchr(test.text, '\n'), test.text + strlen(test.text) - 1);
     ck_assert_ptr_null(strstr(test.text, "\xc2\x9b"));
     ck_assert_ptr_nonnull(strstr(test.text, "가\n"));

@@ -117,7 +117,9 @@ START_TEST(test_stopped_by_its_allowance)
     struct run_end end;
     ck_assert(!cy_failed(run_host_start(&host, "caught", args, 2, &end, NULL)));
     while (vm_run(host.vm)) {}
-    run_source_expect_report(&end, CALL_STOPPED, "stop: the CPU allowance is used up\n  at caught");
+    run_source_expect_report(&end, CALL_STOPPED,
+                             "stop: the CPU allowance is used up (limit CPU_BURST_MS: 1000 ms)\n"
+                             "  at caught");
     run_host_close(&host);
 }
 END_TEST

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * tests/unit/run/prepare_test.c: proves what lowering may not change: what a handler sees of moved locals, what an
- * argument that was not given is, and that preparing is linear in the code.
+ * argument that was not given is, that code which no compiler writes means what its instructions say, and that
+ * preparing is linear in the code.
  */
 #include "tests/unit/run/run_host.h"
 #include "vm/run/vm_internal.h"
@@ -280,6 +281,143 @@ START_TEST(test_many_pending_values)
 }
 END_TEST
 
+/* A local that was moved is nil to whoever reads it later, behind a loop or a jump, although a step could have taken
+ * the number from where it was; one that is set first may keep what it had. */
+START_TEST(test_a_moved_number_is_nil_where_it_is_read)
+{
+    static const uint8_t uses[] = {OP_ADD, OP_LT, OP_INDEX_GET};
+    build_begin();
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"add", "less", "index"};
+        build_function(names[i], 1, 1, 3);
+        uint32_t end = pb_label(b), out = pb_label(b), top = pb_label(b);
+        pb_op(b, OP_INT8, 0);
+        pb_op(b, OP_INT8, 1);
+        pb_op(b, OP_INTLOOP_BEGIN);
+        pb_place(b, top);
+        pb_op(b, OP_INTLOOP_NEXT, 1, out);
+        if (i == 2) {
+            pb_op(b, OP_INT8, 7);
+            pb_op(b, OP_LIST, 1);
+            pb_op(b, OP_LOCAL_TAKE, 0);
+        } else {
+            pb_op(b, OP_LOCAL_TAKE, 0);
+            pb_op(b, OP_INT8, 7);
+        }
+        pb_op(b, uses[i]);
+        pb_op(b, OP_LOCAL_SET, 2);
+        pb_op(b, OP_LOOP, top);
+        pb_place(b, out);
+        pb_op(b, OP_INTLOOP_END);
+        pb_op(b, OP_LOCAL_GET, 2);
+        pb_op(b, OP_JUMP_IF_FALSE, end);
+        pb_place(b, end);
+        pb_op(b, OP_LOCAL_GET, 2);
+        pb_op(b, OP_LOCAL_GET, 0);
+        pb_op(b, OP_LIST, 2);
+        pb_op(b, OP_RETURN);
+    }
+    build_open();
+    ck_assert_str_eq(run_text("add", (cy_value[]){value_int(5)}, 1), "[12, nil]");
+    ck_assert_str_eq(run_text("less", (cy_value[]){value_int(5)}, 1), "[true, nil]");
+    ck_assert_str_eq(run_text("index", (cy_value[]){value_int(0)}, 1), "[7, nil]");
+    run_host_close(&host);
+}
+END_TEST
+
+/* A value that a write takes from a local leaves nil there, as the key does; a number too. */
+START_TEST(test_a_write_moves_its_value)
+{
+    build_begin();
+    build_function("main", 1, 1, 2);
+    pb_op(b, OP_INT8, 1);
+    pb_op(b, OP_LIST, 1);
+    pb_op(b, OP_LOCAL_SET, 1);
+    pb_op(b, OP_INT8, 0);
+    pb_op(b, OP_LOCAL_TAKE, 0);
+    pb_op(b, OP_LOCAL_PATH_SET, 1, 1);
+    pb_op(b, OP_LOCAL_GET, 0);
+    pb_op(b, OP_LOCAL_GET, 1);
+    pb_op(b, OP_LIST, 2);
+    pb_op(b, OP_RETURN);
+    build_open();
+    ck_assert_str_eq(run_text("main", (cy_value[]){value_int(5)}, 1), "[nil, [5]]");
+    run_host_close(&host);
+}
+END_TEST
+
+/* A module variable is read where the code reads it: what is written between the push and the use does not count. */
+START_TEST(test_a_module_variable_is_read_where_it_stands)
+{
+    build_begin();
+    uint32_t g = pb_global(b, "g"), h = pb_global(b, "h");
+    uint32_t writer = pb_function(b, "writer", 0, 0, 0);
+    pb_op(b, OP_INT8, 9);
+    pb_op(b, OP_LIST, 1);
+    pb_op(b, OP_GLOBAL_SET, g);
+    pb_op(b, OP_INT8, 0);
+    pb_op(b, OP_RETURN);
+    for (int i = 0; i < 4; i++) {
+        static const char *const names[] = {"set", "call", "append", "plain"};
+        build_function(names[i], 0, 0, 1);
+        pb_op(b, OP_INT8, 1);
+        pb_op(b, OP_LIST, 1);
+        pb_op(b, OP_GLOBAL_SET, g);
+        pb_op(b, OP_INT8, 0);
+        pb_op(b, OP_GLOBAL_SET, h);
+        pb_op(b, OP_GLOBAL_GET, g);
+        if (i == 0) {
+            pb_op(b, OP_INT8, 2);
+            pb_op(b, OP_LIST, 1);
+            pb_op(b, OP_GLOBAL_SET, g);
+        }
+        if (i == 1)
+            pb_op(b, OP_CALL_FUNCTION, writer, 0);
+        else if (i == 2) {
+            pb_op(b, OP_GLOBAL_GET, h);
+            pb_op(b, OP_GLOBAL_GET, g);
+            pb_op(b, OP_GLOBAL_APPEND, g);
+        } else
+            pb_op(b, OP_GLOBAL_GET, h);
+        pb_op(b, OP_INDEX_GET);
+        pb_op(b, OP_GLOBAL_GET, g);
+        pb_op(b, OP_LIST, 2);
+        pb_op(b, OP_RETURN);
+    }
+    build_open();
+    ck_assert_str_eq(run_text("set", NULL, 0), "[1, [2]]");
+    ck_assert_str_eq(run_text("call", NULL, 0), "[1, [9]]");
+    ck_assert_str_eq(run_text("append", NULL, 0), "[1, [1, [1]]]");
+    ck_assert_str_eq(run_text("plain", NULL, 0), "[1, [1]]");
+    run_host_close(&host);
+}
+END_TEST
+
+/* Looking whether a local is read again stops after a while, however often and wherever a local is moved. */
+START_TEST(test_looking_for_readers_is_linear)
+{
+    enum { TIMES = 20000 };
+    build_begin();
+    build_function("main", 1, 1, 1);
+    for (int i = 0; i < TIMES; i++) {
+        uint32_t next = pb_label(b);
+        pb_op(b, OP_INT8, 1);
+        pb_op(b, OP_LOCAL_TAKE, 0);
+        pb_op(b, OP_EQ);
+        pb_op(b, OP_JUMP_IF_FALSE, next);
+        pb_op(b, OP_INT8, 1);
+        pb_op(b, OP_LOCAL_SET, 0);
+        pb_place(b, next);
+    }
+    pb_op(b, OP_LOCAL_GET, 0);
+    pb_op(b, OP_RETURN);
+    build_open();
+    ck_assert_uint_lt(host.vm->prepare_looks, 100 * (6 * TIMES + 2));
+    ck_assert_str_eq(run_text("main", (cy_value[]){value_int(1)}, 1), "1");
+    run_host_close(&host);
+}
+END_TEST
+
 Suite *unit_suite_run_prepare(void);
 Suite *unit_suite_run_prepare(void)
 {
@@ -294,6 +432,10 @@ Suite *unit_suite_run_prepare(void)
     tcase_add_test(tests, test_absent_is_no_required_argument);
     tcase_add_test(tests, test_preparing_is_linear);
     tcase_add_test(tests, test_many_pending_values);
+    tcase_add_test(tests, test_a_moved_number_is_nil_where_it_is_read);
+    tcase_add_test(tests, test_a_write_moves_its_value);
+    tcase_add_test(tests, test_a_module_variable_is_read_where_it_stands);
+    tcase_add_test(tests, test_looking_for_readers_is_linear);
     suite_add_tcase(suite, tests);
     return suite;
 }

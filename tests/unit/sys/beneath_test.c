@@ -121,7 +121,7 @@ START_TEST(test_writing_stays_inside)
     ck_assert(cy_is(file_below_write_atomic(&root, "up/new", CY_BYTES("x")), CY_ERR_PERMISSION));
     ck_assert(cy_is(file_below_make_folder(&root, "up/new", false), CY_ERR_PERMISSION));
     ck_assert(cy_is(file_below_make_folder(&root, "up/a/b", true), CY_ERR_PERMISSION));
-    ck_assert(cy_is(file_below_rename(&root, "file", &root, "up/file"), CY_ERR_PERMISSION));
+    ck_assert(cy_is(file_below_rename(&root, "file", &root, "file", &root, "up/file"), CY_ERR_PERMISSION));
     ck_assert(cy_is(file_below_remove(&root, "up/secret"), CY_ERR_PERMISSION));
     ck_assert_int_ne(stat("../new", &status), 0);
     ck_assert_int_eq(stat("../secret", &status), 0);
@@ -137,7 +137,7 @@ START_TEST(test_the_last_name_is_not_followed)
     ck_assert(!cy_failed(file_below_write_atomic(&root, "out", CY_BYTES("mine"))));
     ck_assert_str_eq(read_it("out"), "mine");
     ck_assert(!cy_failed(file_below_remove(&root, "up")));
-    ck_assert(!cy_failed(file_below_rename(&root, "absolute", &root, "moved")));
+    ck_assert(!cy_failed(file_below_rename(&root, "absolute", &root, "absolute", &root, "moved")));
     ck_assert_int_eq(lstat("moved", &status), 0);
     ck_assert(S_ISLNK(status.st_mode));
     ck_assert_int_eq(stat("../secret", &status), 0);
@@ -158,7 +158,7 @@ START_TEST(test_a_denied_folder_is_not_entered)
     ck_assert_str_eq(read_it("dir/deep"), "PERMISSION");
     ck_assert_str_eq(read_it("in"), "PERMISSION");
     ck_assert_str_eq(read_it("sub"), "PERMISSION");
-    ck_assert(cy_is(file_below_rename(&root, "sub", &root, "other"), CY_ERR_PERMISSION));
+    ck_assert(cy_is(file_below_rename(&root, "sub", &root, "sub", &root, "other"), CY_ERR_PERMISSION));
     ck_assert(cy_is(file_below_remove(&root, "sub"), CY_ERR_PERMISSION));
     ck_assert(cy_is(beneath_stat(&root, "dir", &status), CY_ERR_PERMISSION));
 }

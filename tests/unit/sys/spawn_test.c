@@ -51,7 +51,8 @@ START_TEST(test_input_output_and_code)
     ck_assert_str_eq(read_all(spawned.output), "input");
     ck_assert_str_eq(read_all(spawned.messages), "argument value\n");
     ck_assert_int_eq(wait_for(&spawned), 7);
-    spawn_end(&spawned);
+    ck_assert(spawn_end(&spawned));
+    spawn_close(&spawned.ended);
 }
 END_TEST
 
@@ -77,7 +78,8 @@ START_TEST(test_nothing_of_ours_is_inherited)
     ck_assert_uint_eq(blocked, 0);
     ck_assert_uint_eq(ignored & 0x7fffffff, 0); /* 32 and 33 are the C library's own */
     ck_assert_int_eq(wait_for(&spawned), 0);
-    spawn_end(&spawned);
+    ck_assert(spawn_end(&spawned));
+    spawn_close(&spawned.ended);
     close(open_one);
 }
 END_TEST
@@ -101,7 +103,7 @@ START_TEST(test_ending_ends_the_group)
     struct pollfd wait = {.fd = spawned.output, .events = POLLIN};
     ck_assert_int_eq(poll(&wait, 1, -1), 1);
     int output = dup(spawned.output);
-    spawn_end(&spawned);
+    if (!spawn_end(&spawned)) ck_assert_int_eq(wait_for(&spawned), 128 + SIGKILL);
     ck_assert_int_eq(spawned.pid, 0);
     ck_assert_str_eq(read_all(output), "started\n");
     close(output);
@@ -114,7 +116,8 @@ START_TEST(test_code_of_a_signal)
     char *const arguments[] = {"sh", "-c", "kill -TERM $$", NULL};
     ck_assert(!cy_failed(spawn_start(arguments, NULL, &spawned)));
     ck_assert_int_eq(wait_for(&spawned), 128 + SIGTERM);
-    spawn_end(&spawned);
+    ck_assert(spawn_end(&spawned));
+    spawn_close(&spawned.ended);
 }
 END_TEST
 
