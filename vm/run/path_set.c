@@ -74,6 +74,7 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
             nearest_offer(&nearest, string_bytes(shape->fields[i]));
     }
     path_charge_hint(vm, &nearest);
+    if (container.tag == TAG_REF) nearest.best = CY_BYTES("value"); /* its only field */
     const char *kind = value_kind_text(vm, container);
     if (nearest.best.count)
         return error_raise(vm, CY_ERR(FIELD), MESSAGE_NO_FIELD_NEAR, kind, CY_BYTES_ARG(name),
