@@ -53,7 +53,9 @@ STDLIB := $(sort $(wildcard stdlib/*.han))
 TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)) \
     $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
 TESTS := $(filter %_test.c,$(TEST_SOURCES))
-TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c,$(wildcard tests/support/*.c)))
+# The simulated loop and the loopback peers need vm/net.
+TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c $(if $(filter net,$(LAYERS)),,tests/support/loop%),\
+    $(wildcard tests/support/*.c)))
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
 # A library that no source includes today is neither looked for nor linked.
@@ -280,7 +282,7 @@ $(OUT)/unit_tests: $(OBJECTS_UNIT) $(OUT)/objects/unit.list
 	$(call say,LINK $@)
 	$(Q)$(LINK) $(OBJECTS_UNIT) $(LIBS_TEST) -o $@
 
-TEST_RUN = tests/run --jobs $(JOBS)
+TEST_RUN = tests/run --jobs $(JOBS) --slowest 10
 ifdef SEPARATE
 unit-binary: $(OUT)/unit_tests
 unit: unit-binary
@@ -353,7 +355,7 @@ bench-micro: all $(OUT)/crownyc-core $(BENCH_TOOLS)
 
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 
-FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
+FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c docs/*/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
     tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] bench/micro/*.c)
 format:
 	clang-format -i $(FORMATTED)
@@ -368,11 +370,18 @@ $(OUT)/tools/gen_stdlib: docs/gen_stdlib.c $(wildcard vm/code/*.def) | check-dep
 	@mkdir -p $(dir $@)
 	$(call say,CC $<)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -I. -O1 $< -o $@
-docs: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
+$(OUT)/tools/gen_grammar: docs/editors/gen_grammar.c compiler/token.def vm/code/kind.def | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $<)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -O1 -I. $< -o $@
+GRAMMAR := docs/editors/vscode/syntaxes/hanseon.tmLanguage.json
+docs: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib $(OUT)/tools/gen_grammar
+	$(OUT)/tools/gen_grammar > $(GRAMMAR)
 	$(OUT)/tools/gen_opcodes > docs/OPCODES.md
 	$(OUT)/tools/gen_stdlib $(STDLIB) > docs/STDLIB.md
 .PHONY: docs-check
-docs-check: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib
+docs-check: $(OUT)/tools/gen_opcodes $(OUT)/tools/gen_stdlib $(OUT)/tools/gen_grammar
+	@$(OUT)/tools/gen_grammar | cmp - $(GRAMMAR) || { echo '$(GRAMMAR) is old: make docs'; exit 1; }
 	@$(OUT)/tools/gen_opcodes | cmp - docs/OPCODES.md || { echo 'docs/OPCODES.md is old: make docs'; exit 1; }
 	@$(OUT)/tools/gen_stdlib $(STDLIB) | cmp - docs/STDLIB.md || { echo 'docs/STDLIB.md is old: make docs'; exit 1; }
 

@@ -107,6 +107,17 @@ uint32_t annotation_kinds(const struct annotation *annotation)
     return kinds;
 }
 
+const struct record_decl *annotation_only_record(const struct annotation *annotation)
+{
+    const struct annotation *choice = annotation->choices ? annotation->choices : annotation;
+    const struct record_decl *only = NULL;
+    for (; choice; choice = choice->next) {
+        if (!choice->record && choice->kind == KIND_RECORD) return NULL;
+        if (choice->record) only = choice->record;
+    }
+    return only;
+}
+
 bool annotation_allows(const struct annotation *annotation, uint8_t kind, const struct record_decl *record)
 {
     const struct annotation *choice = annotation->choices ? annotation->choices : annotation;

@@ -283,6 +283,7 @@ struct symbol {
     bool changed_by_defer; /* LOCAL: so check_flow.c claims nothing about it */
     uint8_t value_kind;    /* KIND, and a NATIVE that shares its word with one; else KIND_COUNT */
     cy_bytes name;
+    cy_bytes doc;                    /* the `///` lines above a module's variable, function or record */
     struct span span;                /* of the declaration */
     struct unit *unit;               /* where it is declared; NULL for the prelude */
     struct function_decl *owner;     /* LOCAL */
@@ -295,6 +296,7 @@ struct symbol {
     struct symbol *shadowed;         /* LOCAL: what the name meant outside this scope */
     uint32_t slot;                   /* LOCAL */
     uint32_t scope_start;            /* LOCAL: where its scope begins in the resolver's list */
+    uint32_t scope_end;              /* LOCAL: where its scope ends in the source */
     uint32_t index;                  /* GLOBAL, in the program; filled by emit */
     uint32_t loop_depth, handler_depth; /* where it is declared */
     struct node *last_read;             /* NULL: never, or by what cannot be a move */
@@ -335,6 +337,8 @@ bool ast_is_literal(const struct node *node);
 uint8_t ast_value_kind(const struct node *node);
 /* Bits 1 << enum value_kind of what a known annotation allows. */
 uint32_t annotation_kinds(const struct annotation *annotation);
+/* The type of all records that it allows; NULL: it allows any, or none. */
+const struct record_decl *annotation_only_record(const struct annotation *annotation);
 /* Whether it allows a value of that kind, and, where that is a record, of that type (NULL: of an unknown type). */
 bool annotation_allows(const struct annotation *annotation, uint8_t kind, const struct record_decl *record);
 /* Whether a literal counts as true. */

@@ -105,19 +105,26 @@ static void check_report_count(struct resolver *resolver, const struct node *cal
 static uint32_t check_find_param(struct resolver *resolver, const struct check_callee *callee,
                                  const struct word *name)
 {
+    uint32_t named_count = callee->any_number ? callee->signature.named_count : callee->param_count;
+    for (uint32_t i = 0; i < named_count; i++)
+        if (cy_bytes_equal(check_param_name(callee, i), name->text)) return i;
     struct nearest nearest;
     nearest_init(&nearest, name->text);
-    uint32_t named_count = callee->any_number ? callee->signature.named_count : callee->param_count;
-    for (uint32_t i = 0; i < named_count; i++) {
-        cy_bytes param = check_param_name(callee, i);
-        if (cy_bytes_equal(param, name->text)) return i;
-        nearest_offer(&nearest, param);
-    }
+    for (uint32_t i = 0; i < named_count; i++) nearest_offer(&nearest, check_param_name(callee, i));
     enum diag_code code = callee->is_record ? DIAG_UNKNOWN_FIELD : DIAG_ARGUMENT_UNKNOWN;
     struct diag *diag = resolve_report(resolver, name->span, code, callee->name, name->text);
     diag->nearest = nearest.best;
     check_label_callee(diag, callee);
     return PROGRAM_NO_INDEX;
+}
+
+static void check_mention_name(struct resolver *resolver, const struct check_callee *callee, uint32_t index,
+                               struct span span)
+{
+    if (callee->record)
+        mention_field(resolver->compilation, resolver->unit, span, callee->record, index, false);
+    else if (callee->function)
+        mention_param(resolver->compilation, resolver->unit, span, &callee->function->params[index]);
 }
 
 /* Puts every argument into its place. False when one has none. */
@@ -136,6 +143,7 @@ static bool check_bind(struct resolver *resolver, const struct node *call, const
             good = false;
             continue;
         }
+        if (named) check_mention_name(resolver, callee, index, argument->name.span);
         if (plan->values[index]) {
             (void)resolve_report(resolver, named ? argument->name.span : argument->value->span,
                                  DIAG_ARGUMENT_TWICE, check_param_name(callee, index), CY_BYTES_NONE);
@@ -229,7 +237,10 @@ void check_field(struct resolver *resolver, const struct record_decl *record, co
     struct nearest nearest;
     nearest_init(&nearest, field->text);
     for (uint32_t i = 0; i < record->field_count; i++) {
-        if (cy_bytes_equal(record->fields[i].name.text, field->text)) return;
+        if (cy_bytes_equal(record->fields[i].name.text, field->text)) {
+            mention_field(resolver->compilation, resolver->unit, field->span, record, i, false);
+            return;
+        }
         nearest_offer(&nearest, record->fields[i].name.text);
     }
     struct diag *diag =

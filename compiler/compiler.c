@@ -53,8 +53,8 @@ static cy_err compiler_prove(struct program *program, bool korean, struct builde
     return CY_ERR(INTERNAL);
 }
 
-static cy_err compiler_run(struct compilation *compilation, struct program **program_out,
-                           struct builder *messages)
+cy_err compilation_run(struct compilation *compilation, struct program **program_out,
+                       struct builder *messages)
 {
     if (!module_graph_load(compilation)) return CY_ERR(BAD_FORMAT);
     compilation->read_whole = compilation->diags.count == 0;
@@ -85,7 +85,7 @@ cy_err compile_program(const struct compile_options *options, struct program **p
     struct compilation compilation;
     *program_out = NULL;
     compilation_init(&compilation, options);
-    cy_err err = compiler_run(&compilation, program_out, messages);
+    cy_err err = compilation_run(&compilation, program_out, messages);
     struct diag_style style = {.korean = options->korean,
                                .json = options->json,
                                .color = options->color,

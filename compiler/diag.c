@@ -281,20 +281,26 @@ const char *diag_label_text(enum diag_label label, bool korean)
 
 /* -- all of them --------------------------------------------------------------------------------------------------- */
 
+void diag_settle(struct diag_list *list)
+{
+    if (list->count == 0) return;
+    qsort(list->items, list->count, sizeof *list->items, diag_compare);
+    uint32_t kept = 1;
+    for (uint32_t i = 1; i < list->count; i++)
+        if (!diag_is_twin(&list->items[kept - 1], &list->items[i])) list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
 static uint32_t diag_render_list(struct diag_list *list, const struct diag_style *style, struct builder *out)
 {
-    if (list->count == 0) return 0;
-    qsort(list->items, list->count, sizeof *list->items, diag_compare);
-    uint32_t shown_count = 0;
+    diag_settle(list);
     for (uint32_t i = 0; i < list->count; i++) {
-        if (i > 0 && diag_is_twin(&list->items[i - 1], &list->items[i])) continue;
         if (style->json)
             diag_json_put(out, &list->items[i], style);
         else
             diag_text_put(out, &list->items[i], style);
-        shown_count++;
     }
-    return shown_count + list->dropped_count;
+    return list->count + list->dropped_count;
 }
 
 static void diag_put_counts(struct builder *out, uint32_t count, uint32_t dropped_count, bool warnings,

@@ -99,6 +99,8 @@ bool diag_is_warning(enum diag_code code);
 /* The row's words, with ... where arguments would stand. */
 void diag_write_subject(enum diag_code code, bool korean, struct builder *out);
 
+/* Puts the list in the order in which it is shown, and takes out what stands twice. */
+void diag_settle(struct diag_list *list);
 /* How many were shown or counted. */
 struct diag_counts {
     uint32_t errors;

@@ -62,8 +62,10 @@ static void emit_record(struct emitter *emitter, const struct record_decl *recor
                                        PROGRAM_NO_INDEX};
         if (!annotation) continue;
         CHECK(annotation->known);
-        field->kind = annotation->record ? KIND_RECORD : annotation->kind;
-        if (annotation->record) field->record = annotation->record->index;
+        const struct record_decl *only = annotation_only_record(annotation);
+        field->kinds = annotation_kinds(annotation);
+        if (field->kinds == RECORD_FIELD_KIND(KIND_COUNT) - 1) field->kinds = RECORD_FIELD_ANY;
+        if (only && field->kinds != RECORD_FIELD_ANY) field->record = only->index;
     }
 }
 

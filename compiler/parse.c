@@ -6,6 +6,7 @@
  */
 #include "compiler/parse.h"
 
+#include "compiler/foreign.h"
 #include "vm/base/check.h"
 #include "vm/base/text.h"
 
@@ -149,27 +150,11 @@ bool parse_at_declaration(const struct parser *parser)
     }
 }
 
-/* What people write who come from other languages. */
-static const struct {
-    const char *word;
-    uint8_t kind;
-} parse_foreign_words[] = {
-    {"func", TOKEN_FN},        {"function", TOKEN_FN}, {"def", TOKEN_FN},       {"fun", TOKEN_FN},
-    {"var", TOKEN_LET},        {"local", TOKEN_LET},   {"val", TOKEN_CONST},    {"class", TOKEN_RECORD},
-    {"struct", TOKEN_RECORD},  {"type", TOKEN_RECORD}, {"use", TOKEN_IMPORT},   {"require", TOKEN_IMPORT},
-    {"include", TOKEN_IMPORT}, {"from", TOKEN_IMPORT}, {"pub", TOKEN_EXPORT},   {"switch", TOKEN_MATCH},
-    {"case", TOKEN_MATCH},     {"foreach", TOKEN_FOR}, {"until", TOKEN_WHILE},  {"elseif", TOKEN_ELIF},
-    {"elsif", TOKEN_ELIF},     {"raise", TOKEN_THROW}, {"except", TOKEN_CATCH}, {"finally", TOKEN_DEFER},
-    {"go", TOKEN_SPAWN},       {"async", TOKEN_SPAWN}, {"만일", TOKEN_IF},      {"아니고", TOKEN_ELIF},
-    {"마다", TOKEN_FOR},       {"반복문", TOKEN_LOOP}, {"기능", TOKEN_FN},      {"클래스", TOKEN_RECORD},
-};
-
 cy_bytes parse_meant_keyword(const struct parser *parser, cy_bytes word)
 {
     bool korean = parser->compilation->options->korean;
-    for (size_t i = 0; i < CY_COUNT_OF(parse_foreign_words); i++)
-        if (cy_bytes_equal(word, cy_bytes_from_text(parse_foreign_words[i].word)))
-            return cy_bytes_from_text(token_spelling(parse_foreign_words[i].kind, korean));
+    const struct foreign_row *foreign = foreign_find(word);
+    if (foreign) return cy_bytes_from_text(token_spelling(foreign->keyword, korean));
     struct nearest nearest;
     nearest_init(&nearest, word);
     for (uint32_t i = 0; i < parser->compilation->keywords.count; i++)

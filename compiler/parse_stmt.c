@@ -8,6 +8,7 @@
  */
 #include "compiler/parse.h"
 
+#include "compiler/foreign.h"
 #include "vm/base/check.h"
 #include "vm/base/text.h"
 
@@ -138,6 +139,13 @@ static void parse_stmt_report_no_statement(struct parser *parser, struct node *v
     if (!parser->current.line_start && parse_at(parser, TOKEN_BRACE_OPEN)) (void)parse_block(parser);
 }
 
+/* 만약3 (x) { ... }: a branch of the earlier dialect, read as a call and a block. */
+static bool parse_stmt_is_old_branch(const struct node *value)
+{
+    const struct node *callee = value->kind == NODE_CALL ? value->as.call.callee : NULL;
+    return callee && callee->kind == NODE_NAME && foreign_is_old_word(callee->as.name.text);
+}
+
 static struct node *parse_stmt_expression(struct parser *parser)
 {
     struct span start = parser->current.span;
@@ -154,6 +162,11 @@ static struct node *parse_stmt_expression(struct parser *parser)
         node->as.assign.value = parse_expression(parser);
         node->span = span_join(start, parser->previous);
         return parse_stmt_is_target(value) ? node : NULL;
+    }
+    if (parse_at(parser, TOKEN_BRACE_OPEN) && parse_stmt_is_old_branch(value)) {
+        (void)parse_report(parser, value->span, DIAG_OLD_DIALECT, value->as.call.callee->as.name.text,
+                           CY_BYTES_NONE);
+        return NULL;
     }
     if (parser->value_wanted && parser->depth == 0) {
         struct node *node = ast_node(parser->arena, NODE_RETURN, value->span);

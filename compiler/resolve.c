@@ -7,6 +7,7 @@
  *        those after it), then functions and tests.
  * Not here: expressions (resolve_expr.c), statements (resolve_stmt.c).
  */
+#include "compiler/foreign.h"
 #include "compiler/lexer.h"
 #include "compiler/resolve_internal.h"
 #include "vm/base/check.h"
@@ -94,6 +95,7 @@ struct symbol *resolve_declare_local(struct resolver *resolver, struct word word
     symbol->handler_depth = resolver->handler_depth;
     entry->value.pointer = symbol;
     resolve_push_scope(resolver, symbol);
+    mention_symbol(resolver->compilation, resolver->unit, word.span, symbol, true);
     if (!twice) check_unused_shadow(resolver, symbol);
     return symbol;
 }
@@ -119,10 +121,12 @@ static void resolve_finish_local(struct resolver *resolver, struct symbol *symbo
     check_unused_local(resolver, symbol);
 }
 
-void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot)
+void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot,
+                         uint32_t source_end)
 {
     while (resolver->scope_count > resolver->scope_start) {
         struct symbol *symbol = resolver->scope[--resolver->scope_count];
+        symbol->scope_end = source_end;
         struct map_entry *entry = map_find(&resolver->locals, symbol->name);
         CHECK(entry && entry->value.pointer == symbol);
         entry->value.pointer = symbol->shadowed;
@@ -183,6 +187,14 @@ struct symbol *resolve_find(struct resolver *resolver, cy_bytes word)
     return resolve_prelude(resolver, word);
 }
 
+struct symbol *resolve_find_in_pattern(struct resolver *resolver, cy_bytes word)
+{
+    enum value_kind kind;
+    struct symbol *symbol = resolve_find(resolver, word);
+    return symbol && symbol->kind == SYMBOL_MODULE && kind_find(word, &kind) ? resolve_prelude(resolver, word)
+                                                                             : symbol;
+}
+
 static void resolve_offer_prelude(struct nearest *nearest, bool korean)
 {
     const struct native_row *row;
@@ -212,6 +224,10 @@ static bool resolve_report_particle(struct resolver *resolver, const struct word
 void resolve_report_unknown(struct resolver *resolver, const struct word *word)
 {
     if (resolve_report_particle(resolver, word)) return;
+    if (foreign_is_old_word(word->text)) {
+        (void)resolve_report(resolver, word->span, DIAG_OLD_DIALECT, word->text, CY_BYTES_NONE);
+        return;
+    }
     if (native_module_exists(word->text) || module_graph_find_std(resolver->compilation, word->text)) {
         (void)resolve_report(resolver, word->span, DIAG_NOT_IMPORTED, word->text, CY_BYTES_NONE);
         return;
@@ -276,10 +292,17 @@ struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, 
     }
     const struct map_entry *entry = unit ? map_find(&unit->names, member->text) : NULL;
     struct symbol *symbol = entry ? entry->value.pointer : NULL;
-    if (symbol && symbol->exported) return resolve_use(resolver, symbol);
+    if (symbol && symbol->exported) {
+        resolve_mention(resolver, member->span, symbol);
+        return resolve_use(resolver, symbol);
+    }
     const struct native_row *row =
         native_module.count ? native_row_find_member(native_module, member->text) : NULL;
-    if (row) return resolve_native_symbol(resolver, row);
+    if (row) {
+        struct symbol *native = resolve_native_symbol(resolver, row);
+        resolve_mention(resolver, member->span, native);
+        return native;
+    }
 
     struct diag *diag = resolve_report(
         resolver, member->span, symbol ? DIAG_NOT_EXPORTED : DIAG_UNKNOWN_MEMBER, module->name, member->text);
@@ -330,12 +353,14 @@ void resolve_annotation(struct resolver *resolver, struct annotation *annotation
             resolve_report_unknown(resolver, word);
             return;
         }
+        resolve_mention(resolver, word->span, symbol);
         symbol = resolve_member(resolver, symbol, &annotation->name);
         if (!symbol) return;
     }
     enum value_kind kind;
     annotation->known = true;
     if (symbol) symbol->read_count++;
+    if (symbol && symbol->kind == SYMBOL_RECORD) resolve_mention(resolver, annotation->name.span, symbol);
     if (symbol && symbol->kind == SYMBOL_RECORD)
         annotation->record = resolve_use(resolver, symbol)->record;
     else if (!qualified && kind_find(annotation->name.text, &kind))
@@ -402,7 +427,7 @@ void resolve_function(struct resolver *resolver, struct function_decl *function,
     /* Parameters are slots 0.. in order, so their defaults, which may need none, are resolved among them. */
     resolve_params(resolver, function);
     resolve_statements(resolver, &function->body.statements);
-    resolve_close_scope(resolver, outer_start, 0);
+    resolve_close_scope(resolver, outer_start, 0, function->span.end);
     if (function->self_symbol) {
         function->slot_next = function->slot_count;
         function->self_symbol->slot = resolve_new_slot(resolver, function->span);
@@ -429,6 +454,7 @@ static void resolve_declare_global(struct resolver *resolver, struct symbol *sym
         return;
     }
     entry->value.pointer = symbol;
+    mention_symbol(resolver->compilation, unit, word.span, symbol, true);
     struct symbol_list *list = &unit->symbols;
     if (list->count == list->capacity) {
         uint32_t capacity = list->capacity ? list->capacity * 2 : 16;
@@ -454,6 +480,7 @@ static void resolve_declare(struct resolver *resolver, struct node *node)
         symbol = resolve_new_symbol(arena, SYMBOL_GLOBAL, node->as.let.name.text);
         symbol->constant = (node->flags & NODE_IS_CONST) != 0;
         symbol->annotation = node->as.let.annotation;
+        symbol->doc = node->as.let.doc;
         node->as.let.symbol = symbol;
         resolve_declare_global(resolver, symbol, node->as.let.name, exported);
         break;
@@ -461,11 +488,13 @@ static void resolve_declare(struct resolver *resolver, struct node *node)
         symbol = resolve_new_symbol(arena, SYMBOL_FUNCTION, node->as.function->name.text);
         symbol->constant = true;
         symbol->function = node->as.function;
+        symbol->doc = node->as.function->doc;
         resolve_declare_global(resolver, symbol, node->as.function->name, exported);
         break;
     case NODE_RECORD:
         symbol = resolve_new_symbol(arena, SYMBOL_RECORD, node->as.record->name.text);
         symbol->record = node->as.record;
+        symbol->doc = node->as.record->doc;
         resolve_declare_global(resolver, symbol, node->as.record->name, exported);
         break;
     default: break;
@@ -476,6 +505,7 @@ static void resolve_record(struct resolver *resolver, struct record_decl *record
 {
     for (uint32_t i = 0; i < record->field_count; i++) {
         struct field_decl *field = &record->fields[i];
+        mention_field(resolver->compilation, resolver->unit, field->name.span, record, i, true);
         resolve_annotation(resolver, field->annotation);
         if (!field->default_value) continue;
         resolve_expression(resolver, field->default_value);
@@ -508,11 +538,16 @@ static struct symbol *resolve_home(const struct unit *unit, const struct node *n
     return entry ? entry->value.pointer : NULL;
 }
 
-/* A record's row in the file has room for one kind per field. */
+/* A field's row in the file has room for a set of kinds, and for one type of record. */
 static void resolve_field_kind(struct resolver *resolver, const struct field_decl *field)
 {
     resolve_annotation(resolver, field->annotation);
-    if (field->annotation && field->annotation->choices)
+    const struct annotation *choice = field->annotation ? field->annotation->choices : NULL;
+    const struct record_decl *only = choice ? annotation_only_record(field->annotation) : NULL;
+    bool many = false;
+    for (; only && choice; choice = choice->next) many |= choice->record && choice->record != only;
+    bool all = only && annotation_kinds(field->annotation) == RECORD_FIELD_KIND(KIND_COUNT) - 1;
+    if (many || all)
         (void)resolve_report(resolver, field->annotation->name.span, DIAG_FIELD_CHOICE, field->name.text,
                              CY_BYTES_NONE);
 }

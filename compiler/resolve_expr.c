@@ -160,6 +160,7 @@ static void resolve_expr_name(struct resolver *resolver, struct node *node)
         resolve_report_unknown(resolver, &word);
         return;
     }
+    resolve_mention(resolver, word.span, symbol);
     if (!symbol->function || symbol->function != resolver->function) symbol->read_count++;
     if (!resolve_expr_is_value(symbol)) {
         (void)resolve_report(resolver, word.span, DIAG_NOT_A_VALUE, word.text, CY_BYTES_NONE);
@@ -185,6 +186,7 @@ struct symbol *resolve_static_member(struct resolver *resolver, struct node *fie
                      symbol->value_kind != KIND_COUNT;
     if (!symbol || (symbol->kind != SYMBOL_MODULE && !kind_word)) return NULL;
     *is_member_out = true;
+    resolve_mention(resolver, target->span, symbol);
     target->as.name.symbol = symbol;
     field->as.field.member = resolve_member(resolver, symbol, &field->as.field.name);
     return field->as.field.member;
@@ -257,7 +259,10 @@ static struct symbol *resolve_expr_known_callee(struct resolver *resolver, struc
     case SYMBOL_RECORD:
     case SYMBOL_NATIVE:
         *is_static_out = true;
-        if (callee->kind == NODE_NAME) callee->as.name.symbol = symbol;
+        if (callee->kind == NODE_NAME) {
+            resolve_mention(resolver, callee->span, symbol);
+            callee->as.name.symbol = symbol;
+        }
         if (!symbol->function || symbol->function != resolver->function) {
             symbol->read_count++;
             symbol->call_count++;
@@ -297,16 +302,51 @@ static void resolve_expr_items(struct resolver *resolver, struct node_list *item
     for (uint32_t i = 0; i < items->count; i++) resolve_expression(resolver, items->items[i]);
 }
 
+/* `spawn task.sleep(n)`: a task runs code, and a native has none. So the call moves into a function of its own,
+ * `spawn fn (p) { return task.sleep(p) }(n)`: the arguments are evaluated here, and handles among them move. */
+static struct node *resolve_expr_wrap_native(struct resolver *resolver, struct node *call)
+{
+    struct arena *arena = resolver->arena;
+    uint32_t count = call->as.call.argument_count;
+    struct function_decl *function = arena_alloc_zeroed(arena, sizeof *function);
+    struct node *inner = ast_node(arena, NODE_CALL, call->span);
+    struct node *outer = ast_node(arena, NODE_CALL, call->span);
+    function->span = function->body.span = call->span;
+    function->unit = resolver->unit;
+    function->params = arena_alloc_zeroed(arena, (count + 1) * sizeof *function->params);
+    function->param_count = function->required_count = count;
+    inner->as.call.callee = call->as.call.callee;
+    inner->as.call.arguments = arena_alloc_zeroed(arena, (count + 1) * sizeof *inner->as.call.arguments);
+    outer->as.call.arguments = arena_alloc_zeroed(arena, (count + 1) * sizeof *outer->as.call.arguments);
+    inner->as.call.argument_count = outer->as.call.argument_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct node *value = call->as.call.arguments[i].value;
+        struct node *name = ast_node(arena, NODE_NAME, value->span);
+        name->as.name.text = diag_number(resolver->diags, i); /* what no source can name */
+        function->params[i].name = (struct word){name->as.name.text, value->span};
+        inner->as.call.arguments[i] = (struct argument){call->as.call.arguments[i].name, name};
+        outer->as.call.arguments[i].value = value;
+    }
+    struct node *result = ast_node(arena, NODE_RETURN, call->span);
+    result->as.operand = inner;
+    ast_list_add(arena, &function->body.statements, result);
+    outer->as.call.callee = ast_node(arena, NODE_FUNCTION, call->span);
+    outer->as.call.callee->as.function = function;
+    resolve_expression(resolver, outer->as.call.callee);
+    return outer;
+}
+
 static void resolve_expr_spawn(struct resolver *resolver, struct node *node)
 {
     struct node *call = node->as.operand;
+    uint32_t reported = resolver->diags->count;
     resolve_expr_add_effect(resolver, (struct effect){.span = node->span});
     resolve_expression(resolver, call);
     const struct symbol *known = call->kind == NODE_CALL ? call->as.call.known : NULL;
     if (known && known->kind == SYMBOL_RECORD)
         (void)resolve_report(resolver, call->span, DIAG_SPAWN_WHAT, CY_BYTES_NONE, CY_BYTES_NONE);
-    if (known && known->kind == SYMBOL_NATIVE)
-        (void)resolve_report(resolver, call->span, DIAG_SPAWN_NATIVE, known->name, CY_BYTES_NONE);
+    if (known && known->kind == SYMBOL_NATIVE && resolver->diags->count == reported)
+        node->as.operand = resolve_expr_wrap_native(resolver, call);
 }
 
 static void resolve_expr_leaf(struct resolver *resolver, struct node *node)

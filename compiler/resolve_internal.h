@@ -55,9 +55,18 @@ struct diag *resolve_report(struct resolver *resolver, struct span span, enum di
                             cy_bytes b);
 struct symbol *resolve_declare_local(struct resolver *resolver, struct word word);
 uint32_t resolve_open_scope(struct resolver *resolver); /* returns what close needs */
-void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot);
+/* `source_end`: where the scope ends in the source. */
+void resolve_close_scope(struct resolver *resolver, uint32_t outer_start, uint32_t first_slot,
+                         uint32_t source_end);
 /* What a word means here, NULL when nothing. Finds captures only in resolve_use_local. */
 struct symbol *resolve_find(struct resolver *resolver, cy_bytes word);
+/* The same where a module cannot stand: `list` means the kind also when "list" is imported. */
+struct symbol *resolve_find_in_pattern(struct resolver *resolver, cy_bytes word);
+/* Notes that `span` of the module being resolved means `symbol`. */
+static inline void resolve_mention(struct resolver *resolver, struct span span, struct symbol *symbol)
+{
+    mention_symbol(resolver->compilation, resolver->unit, span, symbol, false);
+}
 void resolve_report_unknown(struct resolver *resolver, const struct word *word);
 /* An exported thing of a module, or a native of it. NULL, reported, when there is none. */
 struct symbol *resolve_member(struct resolver *resolver, struct symbol *module, const struct word *member);

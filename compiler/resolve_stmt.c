@@ -24,7 +24,7 @@ void resolve_block(struct resolver *resolver, struct block *block)
     uint32_t first_slot = resolver->function->slot_next;
     uint32_t outer_start = resolve_open_scope(resolver);
     resolve_statements(resolver, &block->statements);
-    resolve_close_scope(resolver, outer_start, first_slot);
+    resolve_close_scope(resolver, outer_start, first_slot, block->span.end);
 }
 
 /* -- let ----------------------------------------------------------------------------------------------------------- */
@@ -204,6 +204,7 @@ static void resolve_stmt_assign_name(struct resolver *resolver, struct node *nod
         resolve_report_unknown(resolver, &word);
         return;
     }
+    resolve_mention(resolver, word.span, symbol);
     bool local = symbol->kind == SYMBOL_LOCAL, global = symbol->kind == SYMBOL_GLOBAL;
     if (symbol->constant || (!local && !global)) {
         struct diag *diag =
@@ -340,6 +341,7 @@ static void resolve_stmt_assign_path(struct resolver *resolver, struct node *nod
         if (!is_member) resolve_report_unknown(resolver, &(struct word){root->as.name.text, root->span});
         return;
     }
+    if (!is_member) resolve_mention(resolver, root->span, symbol);
     if (!resolve_stmt_path_form(resolver, node, symbol, root, first)) return;
     if (!is_member) resolve_access(resolver, root, symbol);
     resolve_stmt_choose_path_form(node, symbol, calls != resolver->call_serial);
@@ -424,7 +426,7 @@ static void resolve_stmt_for(struct resolver *resolver, struct node *node)
         node->as.each.symbols[0]->is_counter = true;
     resolve_block(resolver, &node->as.each.block);
     resolver->loop_depth--;
-    resolve_close_scope(resolver, outer_start, first_slot);
+    resolve_close_scope(resolver, outer_start, first_slot, node->as.each.block.span.end);
 }
 
 /* A pattern is a literal, a range of int literals, a constant, a kind or a record type. */
@@ -446,16 +448,17 @@ static void resolve_stmt_pattern(struct resolver *resolver, struct node *node)
 {
     bool is_member = false;
     struct symbol *symbol = NULL;
-    if (node->kind == NODE_NAME) symbol = resolve_find(resolver, node->as.name.text);
+    if (node->kind == NODE_NAME) symbol = resolve_find_in_pattern(resolver, node->as.name.text);
     if (node->kind == NODE_FIELD) symbol = resolve_static_member(resolver, node, &is_member);
     if (is_member && !symbol) return;
     if (symbol) symbol->read_count++;
     bool names_kind = symbol && (symbol->kind == SYMBOL_RECORD || symbol->value_kind != KIND_COUNT);
-    if (names_kind && node->kind == NODE_NAME)
+    if (names_kind && node->kind == NODE_NAME) {
+        resolve_mention(resolver, node->span, symbol);
         node->as.name.symbol = symbol;
-    else if (names_kind)
-        node->as.field.member = symbol;
-    else {
+    }
+    if (names_kind && node->kind == NODE_FIELD) node->as.field.member = symbol;
+    if (!names_kind) {
         uint32_t errors = resolver->diags->count;
         resolve_expression(resolver, node);
         if (resolver->diags->count != errors) return;
@@ -486,7 +489,7 @@ static void resolve_stmt_try(struct resolver *resolver, struct node *node)
     if (node->as.attempt.name.text.count)
         node->as.attempt.symbol = resolve_declare_local(resolver, node->as.attempt.name);
     resolve_block(resolver, &node->as.attempt.catch_block);
-    resolve_close_scope(resolver, outer_start, first_slot);
+    resolve_close_scope(resolver, outer_start, first_slot, node->as.attempt.catch_block.span.end);
 }
 
 /* The body's own handler depth keeps outer variables from being moved out: it is emitted at every way out. */

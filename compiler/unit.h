@@ -51,6 +51,24 @@ struct unit_list {
     uint32_t capacity;
 };
 
+/* A place in a source where a name is declared or used, for tools that ask about places (query.h). */
+struct mention {
+    const struct unit *unit; /* where it stands */
+    struct span span;
+    /* What it means, exactly one of these: a name, a record's field, a parameter that an argument names. */
+    struct symbol *symbol;
+    const struct field_decl *field;
+    const struct param *param;
+    const struct unit *field_unit; /* of `field`: where it is declared */
+    bool declares;
+};
+struct mention_list {
+    bool wanted; /* else nothing is noted */
+    struct mention *items;
+    uint32_t count;
+    uint32_t capacity;
+};
+
 struct compilation {
     const struct compile_options *options;
     struct arena arena;
@@ -61,9 +79,10 @@ struct compilation {
     struct map prelude;    /* word to struct symbol *, made on first use */
     struct map unit_names; /* to struct unit * */
     struct unit
-        *kind_units[KIND_COUNT]; /* std:list behind the word `list`; NULL when none, or not asked for */
-    struct unit_list units;      /* in load order: main first */
-    struct unit_list order;      /* imported ones first, main last */
+        *kind_units[KIND_COUNT];  /* std:list behind the word `list`; NULL when none, or not asked for */
+    struct unit_list units;       /* in load order: main first */
+    struct unit_list order;       /* imported ones first, main last */
+    struct mention_list mentions; /* in the order of resolving; a place may stand twice */
     bool outside;    /* a module looked at by itself imports from outside its folder: no program */
     bool read_whole; /* loading reported nothing, so what is missing is really missing */
 };
@@ -73,6 +92,16 @@ void compilation_init(struct compilation *compilation, const struct compile_opti
 void compilation_fini(struct compilation *compilation);
 /* Fills unit->declarations from unit->source. Errors are reported; what could be read is there. */
 void parse_unit(struct compilation *compilation, struct unit *unit);
+/* All passes but showing messages: they are in compilation->diags and warnings. As compile_program. */
+CY_NODISCARD cy_err compilation_run(struct compilation *compilation, struct program **program_out,
+                                    struct builder *messages);
+/* mention.c: notes a place, when places are wanted. */
+void mention_symbol(struct compilation *compilation, const struct unit *unit, struct span span,
+                    struct symbol *symbol, bool declares);
+void mention_field(struct compilation *compilation, const struct unit *unit, struct span span,
+                   const struct record_decl *record, uint32_t field_index, bool declares);
+void mention_param(struct compilation *compilation, const struct unit *unit, struct span span,
+                   const struct param *param);
 /* Loads main and all it imports, parses them, and puts them in order. False when main could not be read. */
 CY_NODISCARD bool module_graph_load(struct compilation *compilation);
 /* NULL when the standard library has no source of that name. */

@@ -50,6 +50,13 @@ def seeds(name, build, folder):
             else:
                 target.write_bytes(subprocess.run([build / "debug/crownyc", "rpn", scratch],
                                                   capture_output=True).stdout)
+    if name == "json":
+        for i, text in enumerate(('{"a": [1, -2.5e-3, true, null, "\\u00e9\\ud83d\\ude00"]}', "[]", '"한글"', "1e400")):
+            (folder / str(i)).write_text(text)
+    if name == "regex":
+        for i, text in enumerate(("\0(a+)+$\naaaaaaaaaaaaab", "\x1f(?<year>\\d{4})-(\\d\\d)\n2026-11-30", "\0\\p{Hangul}+|[^a-z]\n한글 ab",
+                                  "\2^\\s*(?:(\\w+)=(?!x)\\1)?\n a=a\nb=c")):
+            (folder / str(i)).write_text(text)
     if name == "yaml":
         text = (ROOT / "programs/gateway/gateway.yaml").read_text()
         (folder / "gateway").write_text("\n".join(text.splitlines()[:60]) + "\n")
@@ -66,7 +73,7 @@ def run(name, bytes_max, build, seconds):
     began = time.monotonic()
     with open(work / "log", "wb") as log:
         process = subprocess.Popen(
-            [build / "fuzz/fuzz_targets", f"-max_total_time={seconds}", f"-max_len={bytes_max}", "-timeout=20",
+            [build / "fuzz/fuzz_targets", f"-max_total_time={seconds}", f"-max_len={bytes_max}", "-timeout=60",
              "-rss_limit_mb=2048", "-print_final_stats=1", "-reload=0",
              f"-artifact_prefix={work}/found/", *([f"-dict={dictionary}"] if dictionary.exists() else []),
              work / "corpus", *given], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

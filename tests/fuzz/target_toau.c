@@ -2,7 +2,8 @@
  *
  * tests/fuzz/target_toau.c: a .toau file from anybody.
  *
- * Promise: what is refused names a rule. What is accepted has one encoding only, the given one, and runs within bounds.
+ * Promise: what is refused names a rule. What is accepted has one encoding only, the given one, and runs within
+ *          bounds.
  */
 #include "tests/fuzz/target.h"
 #include "vm/base/check.h"

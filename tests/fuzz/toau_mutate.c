@@ -204,12 +204,12 @@ static void mutate_record(struct mutate *mutate, struct program *program)
         struct record_field *field = &record->fields[mutate_below(mutate, record->field_count)];
         switch (mutate_below(mutate, 4)) {
         case 0: field->name = mutate_number(mutate, field->name); break;
-        case 1: field->kind = (uint8_t)mutate_number(mutate, field->kind); break;
+        case 1: field->kinds = mutate_number(mutate, field->kinds); break;
         case 2: field->record = mutate_number(mutate, field->record); break;
         default: /* a kind that the code was not written for */
-            field->kind = (uint8_t)mutate_below(mutate, KIND_COUNT);
+            field->kinds = 1 + mutate_below(mutate, RECORD_FIELD_KIND(KIND_COUNT) - 2);
             field->record = PROGRAM_NO_INDEX;
-            if (field->kind == KIND_RECORD && mutate_below(mutate, 2))
+            if (field->kinds & RECORD_FIELD_KIND(KIND_RECORD) && mutate_below(mutate, 2))
                 field->record = mutate_below(mutate, program->record_count);
         }
         if (mutate_below(mutate, 4) == 0) record->field_count--;

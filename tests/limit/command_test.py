@@ -206,7 +206,7 @@ def test_configuration_file_bytes(folder):
         gateway = Program([CROWNYC, "run", toau], cwd=folder, env=environment(**settings))
         if past:
             check_equal(gateway.wait_exit(), 4, "exit code past the limit")
-            check_in(f"at most {at} bytes", gateway.text("err"), "message")
+            check_in(f"limit GENERATION_FILE_BYTES: {at} bytes", gateway.text("err"), "message")
         else:
             gateway.wait_line("^포트", "out")
             gateway.end()

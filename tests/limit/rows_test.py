@@ -23,6 +23,8 @@ HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse",
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
 WORLD = "tests/limit/world_test.py"
+LSP = "tests/limit/lsp_test.py"
+OLD = "tests/unit/native/old_instances_test.c"
 YAML = "tests/unit/native/yaml_walk_test.c"
 AT_AND_PAST = "test_limits_hold_at_their_value_and_one_past_it"
 
@@ -39,6 +41,11 @@ TESTED = {
     "PROGRAM_NAME_BYTES": (COMPILER, "test_limits_at_and_past"),
     "RECORD_FIELDS": (COMPILER, "test_limits_at_and_past"),
     "DEFER_DEPTH": (COMPILER, "test_limits_at_and_past"),
+    "LSP_HEADER_BYTES": (LSP, "test_header_bytes"),
+    "LSP_MESSAGE_BYTES": (LSP, "test_message_bytes"),
+    "LSP_MESSAGE_VALUES": (LSP, "test_message_values"),
+    "LSP_DOCUMENTS": (LSP, "test_documents"),
+    "LSP_RENAME_FILES": (LSP, "test_rename_files"),
     "COMPILE_ERRORS": ("tests/unit/compiler/diag_test.c", "test_at_the_limit_all_are_shown_and_past_it_counted"),
     "CALL_DEPTH": (RUN, "test_call_depth"),
     "FIBER_STACK_BYTES": (RUN, "test_fiber_stack_bytes"),
@@ -78,6 +85,8 @@ TESTED = {
     "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
     "WORKERS": (COMMAND, "test_workers"),
     "GENERATION_FILE_BYTES": (COMMAND, "test_configuration_file_bytes"),
+    "OLD_INSTANCES": (OLD, "test_as_many_as_the_limit_stay"),
+    "OLD_INSTANCE_GRACE_MS": (OLD, "test_past_the_limit_the_oldest_get_a_grace"),
     "LITERAL_UPSTREAMS": (COMMAND, "test_literal_upstreams"),
     "NAME_BYTES": ("tests/unit/http/uri_test.c", "test_a_host_name_may_be_as_long_as_the_limit"),
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
@@ -123,6 +132,7 @@ TESTED = {
 PACE = {
     "PROFILE_STEPS": "tests/unit/run/profile_test.c samples with periods of its own",
     "HTTP_WRITE_SLICE_BYTES": "tests/wire/verdicts/large.txt writes a body of many slices",
+    "LSP_QUEUE": "tests/system/lsp_test.py sends hundreds of messages at once; they wait, none is refused",
     "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
     "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
@@ -136,8 +146,7 @@ TIME = {
     "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
     "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
     "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
-    "CONNECT_TIMEOUT_MS": "default of an option that tests/wire/upstream_death/timeouts.txt sets",
-    "OLD_INSTANCE_GRACE_MS": "tests/system/generation_slow_test.py waits for it",
+    "CONNECT_TIMEOUT_MS": "default of an option",
     "DNS_TTL_FLOOR_MS": "tests/unit/net/dns_test.c waits past it for the next look-up",
     "DNS_TTL_CEILING_MS": "five minutes",
     "DNS_RETRY_MS": "expiry as with DNS_TTL_FLOOR_MS, another number",
@@ -151,7 +160,6 @@ TIME = {
 SIZE = {
     "HTTP_LINGER_BYTES": "only the connection is cut past it; the peer cannot tell that from HTTP_LINGER_MS",
     "HTTP_POOL_IDLE": "default of an option; tests/wire/upstream_death/reused_retry.txt uses the pool",
-    "OLD_INSTANCES": "tests/system/generation_slow_test.py has one more; nothing is refused, the oldest is cancelled",
     "CONNECTIONS": "65536 connections need more descriptors than a test may have; default of an option",
     "LISTENERS": "http.serve takes fewer addresses, and says how many",
     "GENERATION_BYTES": "2 GiB: a program and files at their own limits stay below it",
@@ -160,6 +168,35 @@ SIZE = {
     "FOLDER_ENTRIES": "262144 files take a minute; tests/unit/sys/beneath_test.c bounds a list by its argument",
     "DNS_ADDRESSES": "nothing is refused: the first 16 addresses of a name are tried",
 }
+
+
+# Past these nothing is said to anybody who could use the name: why.
+SILENT = {
+    "COMPILE_ERRORS": "the count of what is not shown is",
+    "BUDGET_STEPS": "the task goes on in its next turn",
+    "DEFER_ALLOWANCE_MS": "the task has been told CPU_BURST_MS, or why else it was stopped",
+    "VM_MEMORY_BYTES": "out of memory names the value; the host may have given another",
+    "ERROR_PLACES": "the count of what is left out is",
+    "LOG_LINE_BYTES": "the line ends in ...",
+    "LOG_REPEAT_TEXTS": "the line is told again",
+    "OLD_INSTANCES": "the requests of the oldest are cancelled; OLD_INSTANCE_GRACE_MS later",
+    "OLD_INSTANCE_GRACE_MS": "they are told that they were cancelled",
+    "HELPER_THREADS": "jobs wait",
+    "HELPER_JOBS": "error too_many of the call that had no room",
+    "OUTPUT_RING_BYTES": "the count of what was dropped is",
+    "REPL_HISTORY": "the oldest line goes first",
+    "HTTP_DRAIN_BYTES": "the connection is closed, and its peer gets no words",
+    "BUFFER_BYTES": "the next buffer takes the rest",
+    "NAME_BYTES": "no such name can exist: it is not a name",
+}
+
+
+def unnamed(rows, texts):
+    """Tested rows whose name no message of the product can hold."""
+    said = "\n".join(re.findall(r'"(?:[^"\\\n]|\\.)*"', "\n".join(texts)))
+    names = set(re.findall(r"\b[A-Z][A-Z_]*[A-Z]\b", said.replace("LIMIT_", "")))
+    return ([f"{row}: no message names it" for row in rows if row not in names and row not in SILENT]
+            + [f"{row}: named, so not silent" for row in SILENT if row in names and row in rows])
 
 
 def test_is_there(row, place):
@@ -213,6 +250,9 @@ def main():
         for row, reason in table.items():
             report.rule(f"the reason of {row}", files_in_reason(row, reason))
     report.rule("every row is used", unused(rows, product_sources(".c", ".h")))
+    texts = [text for path, text in product_sources(".c", ".h", ".def").items() if not path.endswith("limits.def")]
+    report.rule("messages name the limit", unnamed(TESTED, texts))
+    report.must_find("planted: a limit that no message names", unnamed(["NO_SUCH_ROW"], texts))
     report.must_find("planted: a row without a test", missing(["A", "B"], ({"A": 1}, {})))
     report.must_find("planted: a row that went", missing(["A"], ({"A": 1, "B": 1},)))
     report.must_find("planted: a dead row", unused(["A", "B"], {"x.c": "int y = LIMIT_A; /* LIMIT_B */"}))

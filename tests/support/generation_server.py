@@ -4,7 +4,8 @@
 #
 # In:   a folder; Hanseon statements for the start of `handle`.
 # Out:  a running server with one worker; reload(name) writes the name into its configuration file and sends SIGHUP. A
-#       name that begins with "slow" takes 1.5 s to configure.
+#       name that begins with "slow" is configured until release("configure") is called, and a handler that calls
+#       wait_for(NAME) goes on when release(NAME) is: the gates are numbers in shared memory that every generation sees.
 
 import signal
 
@@ -14,10 +15,13 @@ SERVER = """
 import "http"
 import "log"
 import "process"
+import "shared"
 import "task"
 import "text"
 
 let name = ""
+
+fn wait_for(gate) {{ while shared.get(gate) == 0 {{ task.sleep(1) }} }}
 
 export fn main(args) {{
     process.workers(1, {{files: {{name: "{file}"}}}})
@@ -26,12 +30,13 @@ export fn main(args) {{
 
 export fn configure(input) {{
     let said = text.trim(input.files.name.text)
-    if !input.checking and text.starts_with(said, "slow") {{ task.sleep(1500) }}
+    if !input.checking and text.starts_with(said, "slow") {{ wait_for("configure") }}
     name = said
     return {{banner: "serving \\(said)"}}
 }}
 
 export fn handle(request) {{
+    if text.starts_with(request.path, "/release/") {{ shared.set(text.slice(request.path, 9, len(request.path)), 1) }}
     {handle}
     return http.respond(200, name)
 }}
@@ -51,6 +56,10 @@ class Server(Program):
     def reload(self, name):
         self.file.write_text(name + "\n")
         self.send(signal.SIGHUP)
+
+    def release(self, gate):
+        """Opens the gate, by a request to whichever generation is serving."""
+        self.body("/release/" + gate)
 
     def body(self, path="/"):
         return request(self.port, "a.local", path).body.decode()

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/docs_test.py: proves that what the papers tell people to type works: every program of README,
-# docs/RPN.md, docs/TOOLS.md and docs/LANGUAGE.md compiles and runs (and prints what its `// expect:` lines say), the
-# commands of the README lead to a proxied request, those of docs/TOOLS.md print what stands behind them, and the YAML
-# of docs/GATEWAY.md is accepted.
+# tests/system/docs_test.py: proves that what the papers tell people to type works: every example of docs/LANGUAGE.md
+# and docs/LANGUAGE.ko.md says what stands below it, programs of the READMEs, of docs/RPN.md and of docs/DIALECT.md run,
+# the commands of the README lead to a proxied request, those of docs/TOOLS.md print what stands behind them, and the
+# YAML of docs/GATEWAY.md is accepted.
 #
-# A block of a language named `hanseon` is a whole program when it exports main; others are parts and are compiled as
-# the body of one unless they declare something, in which case main is added. Blocks marked `hanseon error` must be
-# refused.
+# In the two courses a block `hanseon` is a file (main.han, or the name behind the word), and the `text` block right
+# behind it is what it says, byte for byte. Words behind `hanseon` say how it is used: nothing: run; `error`: refused
+# by the compiler; `fails`: ends in an error; `warns`: checked; `module`: checked, and there for the next ones; `test`:
+# its test blocks are run; `serve`: it serves while the commands behind it run, on other ports than the paper's;
+# `mixed`: keywords of both languages. A block `sh` is commands in the same folder.
 
+import os
 import pathlib
 import re
 import sys
@@ -18,18 +21,23 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (BANNER, BUILD, CROWNYC, EXIT_OK, EXIT_PROGRAM, ROOT, Program, check, check_equal,  # noqa: E402
                      compile_gateway, environment, free_port, request, run, run_all, wait_until)
 
-PAPERS = ["README.md", "README.ko.md", "docs/LANGUAGE.md"]
+PAPERS = ["README.md", "README.ko.md", "docs/DIALECT.md"]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.S | re.M)
 EXPECT = re.compile(r"//\s*expect:(?: (.*))?$", re.M)
 DECLARES = re.compile(r"^(?:export|내보내기|import|가져오기|fn|함수|record|자료형)\b", re.M)
 HAS_MAIN = re.compile(r"^(?:export|내보내기) +(?:fn|함수) +main\b", re.M)
 
 
-def blocks(paper, language):
-    """(line, words behind the language, text) of each fenced block."""
+def fences(paper):
+    """(line, language, words behind it, text) of each fenced block."""
     text = (ROOT / paper).read_text(encoding="utf-8")
-    return [(text.count("\n", 0, m.start()) + 1, m.group(2).strip(), m.group(3))
-            for m in BLOCK.finditer(text) if m.group(1) == language]
+    return [(text.count("\n", 0, m.start()) + 1, m.group(1), m.group(2).split(), m.group(3))
+            for m in BLOCK.finditer(text)]
+
+
+def blocks(paper, language):
+    """(line, words behind the language, text) of each block of one language."""
+    return [(line, " ".join(words), text) for line, found, words, text in fences(paper) if found == language]
 
 
 def whole_program(text):
@@ -40,23 +48,110 @@ def whole_program(text):
     return "export fn main(args) {\n" + text + "}\n"
 
 
+class Course:
+    """A paper whose examples are executed in order, in one folder, with `crownyc` on the PATH."""
+
+    def __init__(self, paper, folder, language="en"):
+        self.folder = folder / pathlib.Path(paper).stem
+        commands = self.folder / "commands"
+        commands.mkdir(parents=True)
+        (commands / "crownyc").symlink_to(CROWNYC)
+        self.env = environment(LANG="ko_KR.UTF-8" if language == "ko" else "C.UTF-8",
+                               PATH=f"{commands}:{os.environ['PATH']}")
+        self.server, self.ports = None, {}
+
+    def execute(self, command, wanted_code=None):
+        code, out, err = run(command, cwd=self.folder, env=self.env)
+        if wanted_code is not None and code != wanted_code:
+            return f"exit code {code}, not {wanted_code}\n{out}{err}"
+        return out + err
+
+    def program(self, words, text):
+        """What an example says when it is used as its words say; "" for one that says nothing."""
+        name = next((word for word in words if word.endswith(".han") or word.endswith(".한선")), "main.han")
+        if self.server is not None:
+            self.server.end()
+            self.server = None
+        if "serve" in words:
+            return self.serve(name, text)
+        (self.folder / name).write_text(text if {"module", "test"} & set(words) else whole_program(text), "utf-8")
+        if "error" in words:
+            return self.execute([CROWNYC, "compile", name, "-o", "x.toau"], EXIT_PROGRAM)
+        if "fails" in words:
+            return self.execute([CROWNYC, "run", name], EXIT_PROGRAM)
+        if "warns" in words or "module" in words:
+            return self.execute([CROWNYC, "check", name], EXIT_OK)
+        return self.execute([CROWNYC, "test" if "test" in words else "run", name], EXIT_OK)
+
+    def serve(self, name, text):
+        self.ports = {port: str(free_port()) for port in sorted(set(re.findall(r"127\.0\.0\.1:(\d+)", text)))}
+        (self.folder / name).write_text(self.with_ports(text), "utf-8")
+        self.server = Program([CROWNYC, "run", name], cwd=self.folder, env=self.env)
+        self.server.wait_line(re.compile("^" + re.search(r'(?:banner|알림말): "([^"]*)"', text).group(1) + "$"))
+        return ""
+
+    def with_ports(self, text):
+        for port, real in self.ports.items():
+            text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{real}")
+        return text
+
+    def commands(self, text):
+        return self.execute(["/bin/sh", "-c", "exec 2>&1\n" + self.with_ports(text)])
+
+
+def follow_course(paper, folder, language):
+    """Examples that do not say what the text block behind them says, and how many there are."""
+    course, wrong, count = Course(paper, folder, language), [], 0
+    found = fences(paper)
+    for index, (line, kind, words, text) in enumerate(found):
+        behind = found[index + 1] if index + 1 < len(found) else (0, "", [], "")
+        if kind == "hanseon":
+            said, count = course.program(words, text), count + 1
+        elif kind == "sh":
+            said, count = course.commands(text), count + 1
+        else:
+            continue
+        wanted = behind[3] if behind[1] == "text" else ""
+        if said != wanted:
+            wrong.append(f"{paper}:{line}: said\n{said}and not\n{wanted}")
+    return wrong, count
+
+
+def test_course_in_english(folder):
+    wrong, count = follow_course("docs/LANGUAGE.md", folder, "en")
+    check(not wrong, "\n".join(wrong))
+    check(count > 35, "hardly any examples")
+
+
+def test_course_in_korean(folder):
+    wrong, count = follow_course("docs/LANGUAGE.ko.md", folder, "ko")
+    check(not wrong, "\n".join(wrong))
+    check(count > 35, "hardly any examples")
+
+
+def test_courses_are_laid_out(folder):
+    """Examples look as `crownyc fmt` writes them, with the keywords of the paper's language."""
+    wrong = []
+    for paper, language in (("docs/LANGUAGE.md", "en"), ("docs/LANGUAGE.ko.md", "ko")):
+        for line, words, text in blocks(paper, "hanseon"):
+            (folder / "a.han").write_text(text, encoding="utf-8")
+            keywords = [] if "mixed" in words else ["--keywords", language]
+            code, out, err = run([CROWNYC, "fmt", "--check", *keywords, "a.han"], cwd=folder)
+            if code != EXIT_OK and "error" not in words:
+                wrong.append(f"{paper}:{line}: {out}{err}")
+    check(not wrong, "\n".join(wrong))
+
+
 def test_programs(folder):
     wrong, count = [], 0
     for paper in PAPERS:
         found = blocks(paper, "hanseon")
         check(found, f"{paper} shows no program")
-        for line, words, text in found:
+        for line, _, text in found:
             count += 1
             source = folder / f"block{count}.han"
             source.write_text(whole_program(text), encoding="utf-8")
-            if "error" in words:
-                code, _, err = run([CROWNYC, "compile", source, "-o", folder / "x.toau"], cwd=folder)
-                if code != EXIT_PROGRAM:
-                    wrong.append(f"{paper}:{line}: was to be refused, exit code {code}")
-                continue
-            command = "compile" if "handle(" in text and "main" not in text else "run"
-            arguments = ["-o", folder / "x.toau"] if command == "compile" else []
-            code, out, err = run([CROWNYC, command, source, *arguments], cwd=folder)
+            code, out, err = run([CROWNYC, "run", source], cwd=folder)
             expected = [m.group(1) or "" for m in EXPECT.finditer(text)]
             if code != EXIT_OK:
                 wrong.append(f"{paper}:{line}: exit code {code}\n{err}")
@@ -108,7 +203,7 @@ def test_tools_paper(folder):
             said = run(["/bin/sh", "-c", f'"{CROWNYC}" repl < typed'], cwd=folder)
             check_equal(said, (EXIT_OK, shown, ""), "the session")
             commands += 1
-    check_equal(commands, 6, "blocks with commands")
+    check_equal(commands, 7, "blocks with commands")
 
 
 def test_what_the_first_program_prints(folder):

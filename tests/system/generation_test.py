@@ -30,13 +30,14 @@ class Background(threading.Thread):
 
 
 def test_a_slow_configure_does_not_undo_a_later_one(folder):
-    """Generation 2 takes 1.5 s to configure, generation 3 nothing: 3 is serving at the end, and stays."""
+    """Generation 2 is still being configured when generation 3 is serving: 3 stays when 2 is through."""
     server = Server(folder)
     server.reload("slow second")
     server.wait_line("generation 2 is accepted", "err")
     server.reload("third")
     server.wait_line("generation 3 is serving", "err")
     check_equal(server.body(), "third", "the body")
+    server.release("configure")
     server.wait_line("generation 2 was overtaken by generation 3", "err")
     check_equal(server.body(), "third", "the body after the slow one ended")
     server.end()
@@ -80,13 +81,14 @@ export fn handle(request) { return http.respond(200) }
 
 
 def test_requests_finish_on_their_instance(folder):
-    """A request that sleeps through a reload is answered by the instance it began on."""
-    server = Server(folder, handle='if request.path == "/slow" { log.write("info", "slow began") task.sleep(1200) }')
+    """A request that waits through a reload is answered by the instance it began on."""
+    server = Server(folder, handle='if request.path == "/slow" { log.write("info", "slow began") wait_for("slow") }')
     slow = Background(server, "/slow")
     server.wait_line("slow began", "err")
     server.reload("second")
     server.wait_line("generation 2 is serving", "err")
     check_equal(server.body(), "second", "a new request's body")
+    server.release("slow")
     check_equal(slow.end(), "first", "the slow request's body")
     server.end()
 

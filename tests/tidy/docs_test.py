@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/tidy/docs_test.py: proves that nothing in the tree names a machine it was made on or a host it was fetched from,
-# that papers link to files that exist, that docs/OPCODES.md and docs/STDLIB.md are what the tables say, and that every
-# name of the standard library has a Korean spelling, a meaning and an example.
+# that papers link to files that exist, that decisions have numbers of their own, that docs/OPCODES.md and
+# docs/STDLIB.md are what the tables say, and that every name of the standard library has a Korean spelling, a meaning
+# and an example.
 
 import os
 import pathlib
@@ -70,6 +71,52 @@ def poor_entries(page):
     return complaints
 
 
+DECISION = re.compile(r"^docs/decisions/(\d{4})-[a-z0-9-]+\.md$")
+DECISION_ROW = re.compile(r"^\| \[(\d{4})\]\((\1-[a-z0-9-]+\.md)\) \|", re.M)
+
+
+def muddled_decisions(papers):
+    """Decisions that share a number, call themselves by another one, or are not exactly once in the list, in order."""
+    complaints, names = [], {}
+    for path in sorted(papers):
+        match = DECISION.match(path)
+        if not match:
+            if path.startswith("docs/decisions/") and not path.endswith("README.md"):
+                complaints.append(f"{path}: is not named NNNN-title.md")
+            continue
+        number = match.group(1)
+        if number in names:
+            complaints.append(f"{path}: {names[number]} has this number")
+        names.setdefault(number, path.rpartition("/")[2])
+        if not papers[path].startswith(f"# {number}: "):
+            complaints.append(f"{path}: its title does not begin with its number")
+    listed = [row.group(2) for row in DECISION_ROW.finditer(papers.get("docs/decisions/README.md", ""))]
+    if listed != sorted(path.rpartition("/")[2] for path in papers if DECISION.match(path)):
+        complaints.append("docs/decisions/README.md: is not the list of the decisions in order")
+    return complaints
+
+
+RULE = re.compile(r"^RULE\((\w+),", re.M)
+
+
+def rules_of_the_paper(page):
+    """The rules that the table of docs/TOAU.md names; `A_B, _C` names A_B and A_C (and A_B_C)."""
+    rules = set()
+    for row in re.findall(r"^\| ([A-Z]+(?:_[A-Z]+)*(?:[,;] [A-Z_]+)*) \|", page, re.M):
+        for group in row.split("; "):
+            first, *rest = group.split(", ")
+            words = first.split("_")
+            rules.add(first)
+            for word in rest:
+                rules |= {word} if word[0] != "_" else {"_".join(words[:n]) + word for n in range(1, len(words) + 1)}
+    return rules
+
+
+def untold_rules(table, page):
+    """Rules of vm/code/rule.def that docs/TOAU.md does not name."""
+    return [f"docs/TOAU.md lacks {rule}" for rule in RULE.findall(table) if rule not in rules_of_the_paper(page)]
+
+
 def main():
     report = Report()
     texts = {}
@@ -82,6 +129,9 @@ def main():
     report.rule("no registry host", found(REGISTRY_HOST, texts))
     papers = {path: text for path, text in texts.items() if path.endswith(".md")}
     report.rule("links lead somewhere", dead_links(papers, lambda place: (ROOT / place).exists()))
+    report.rule("decisions have numbers of their own and are listed", muddled_decisions(papers))
+    report.rule("docs/TOAU.md names every rule",
+                untold_rules(texts.get("vm/code/rule.def", "none"), texts["docs/TOAU.md"]))
     report.rule("docs/OPCODES.md and docs/STDLIB.md are up to date", old_opcodes())
 
     page = texts.get("docs/STDLIB.md", "")
@@ -95,6 +145,14 @@ def main():
     report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))
     report.must_find("planted: link", dead_links({"docs/a.md": "[x](../gone.md) [y](https://a.b/c) [z](b.md#part)"},
                                                  lambda place: place == "docs/b.md"))
+    report.must_find("planted: rules", untold_rules("RULE(A_B, \nRULE(A_C, \nRULE(A_D, \n", "| A_B, _C | x |\n"))
+    listed = "| [0001](0001-a.md) | a |\n| [0002](0002-b.md) | b |\n"
+    good = {"docs/decisions/0001-a.md": "# 0001: a", "docs/decisions/0002-b.md": "# 0002: b",
+            "docs/decisions/README.md": listed}
+    report.rule("planted: good decisions", muddled_decisions(good))
+    report.must_find("planted: a number twice, and not listed",
+                     muddled_decisions({**good, "docs/decisions/0002-c.md": "# 0002: c"}), 2)
+    report.must_find("planted: another title", muddled_decisions({**good, "docs/decisions/0002-b.md": "# 0003: b"}))
     report.end()
 
 

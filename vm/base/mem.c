@@ -13,6 +13,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* The one place with mutable state at file level: every allocation passes here without a context argument, and a
  * fault plan has to reach all of them. Thread-local and never read by anything but tests' own thread, it cannot carry
@@ -48,6 +51,13 @@ void *mem_resize(void *block, size_t bytes)
 }
 
 void mem_free(void *block) { free(block); }
+
+void mem_give_back(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+}
 
 void mem_exhausted(void)
 {

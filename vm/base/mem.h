@@ -18,6 +18,9 @@ CY_NODISCARD void *mem_alloc_zeroed(size_t bytes);
 /* On failure the old block is untouched and still yours. */
 CY_NODISCARD void *mem_resize(void *block, size_t bytes);
 void mem_free(void *block); /* NULL is allowed */
+/* Returns pages that nothing lies on to the system, where the allocator keeps them otherwise. Takes milliseconds when
+ * there is much: for after a large fall, not for every free. */
+void mem_give_back(void);
 
 /* For a tool that has nothing better to do than stop (the compiler): says so on stderr and exits with 70. */
 CY_NORETURN CY_COLD void mem_exhausted(void);

@@ -307,18 +307,39 @@ size_t text_edit_distance(cy_bytes a, cy_bytes b, size_t limit)
     return distance;
 }
 
-void nearest_init(struct nearest *nearest, cy_bytes wanted) { *nearest = (struct nearest){.wanted = wanted}; }
+void nearest_init(struct nearest *nearest, cy_bytes wanted)
+{
+    *nearest = (struct nearest){.wanted = wanted, .bytes_max = NEAREST_NAME_BYTES};
+    /* No letter has more units than bytes. */
+    if (wanted.count <= NEAREST_NAME_BYTES)
+        nearest->unit_count = (uint32_t)text_units(wanted, nearest->units);
+}
+
+/* The distance of two short names: without memory of its own. */
+static size_t nearest_distance(struct nearest *nearest, cy_bytes candidate, size_t limit)
+{
+    uint32_t units[NEAREST_NAME_BYTES];
+    size_t rows[3][NEAREST_NAME_BYTES + 1], *places[3] = {rows[0], rows[1], rows[2]};
+    size_t count = text_units(candidate, units);
+    nearest->work += (uint64_t)nearest->unit_count * count;
+    return text_distance_of_units(nearest->units, nearest->unit_count, units, count, places, limit);
+}
 
 void nearest_offer(struct nearest *nearest, cy_bytes candidate)
 {
     if (candidate.count == 0 || nearest->wanted.count == 0) return;
-    size_t letters = cy_max_size(text_units(nearest->wanted, NULL), text_units(candidate, NULL));
+    if (cy_max_size(candidate.count, nearest->wanted.count) > nearest->bytes_max) return;
+    bool is_short = cy_max_size(candidate.count, nearest->wanted.count) <= NEAREST_NAME_BYTES;
+    size_t wanted_count = is_short ? nearest->unit_count : text_units(nearest->wanted, NULL);
+    size_t count = text_units(candidate, NULL), letters = cy_max_size(wanted_count, count);
     size_t limit = letters / 3;
     if (nearest->best.count) {
         if (nearest->best_distance == 0) return;
         limit = cy_min_size(limit, nearest->best_distance - 1); /* a tie keeps the earlier name */
     }
-    size_t distance = text_edit_distance(nearest->wanted, candidate, limit);
+    if (letters - cy_min_size(wanted_count, count) > limit) return;
+    size_t distance = is_short ? nearest_distance(nearest, candidate, limit)
+                               : text_edit_distance(nearest->wanted, candidate, limit);
     if (distance == TEXT_DISTANCE_NO_MEMORY) nearest->no_memory = true;
     if (distance > limit) return;
     nearest->best = candidate;

@@ -48,14 +48,19 @@ size_t text_edit_distance(cy_bytes a, cy_bytes b, size_t limit);
 
 /* Nearest-name search: feed every known name, then read the best. Gives none when nothing is close enough
  * (more than a third of the letters wrong). Ties keep the earlier name. */
+enum { NEAREST_NAME_BYTES = 96 }; /* comparing two names takes the product of their lengths */
 struct nearest {
     cy_bytes wanted;
-    cy_bytes best; /* count 0 = none */
+    size_t bytes_max; /* longer names are not compared: NEAREST_NAME_BYTES, or more for a program's answer */
+    uint64_t work;    /* pairs of letters compared so far, for whoever charges them */
+    cy_bytes best;    /* count 0 = none */
     size_t best_distance;
     bool
         no_memory; /* a name could not be compared: for a hint that does not matter, for a program's answer it does */
+    uint32_t unit_count; /* of `wanted`, decoded once */
+    uint32_t units[NEAREST_NAME_BYTES];
 };
-void nearest_init(struct nearest *nearest, cy_bytes wanted);
+void nearest_init(struct nearest *nearest, cy_bytes wanted); /* for a hint: bytes_max is small */
 void nearest_offer(struct nearest *nearest, cy_bytes candidate);
 
 /* Length in bytes of a Korean particle (조사: 은 는 이 가 을 를 에 에서 의 로 으로 와 과 도 만 부터 까지) that ends

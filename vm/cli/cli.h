@@ -76,6 +76,17 @@ int cli_help(const struct cli_options *options);
 /* -- files ----------------------------------------------------------------------------------------------- */
 bool cli_ends_with(const char *text, const char *end);
 bool cli_is_source(const char *path);
+bool cli_is_folder(const char *path);
+/* Called for each source of a folder, in order, with OK, and for a folder that cannot be read with the reason. False
+ * ends the walk. */
+typedef bool (*cli_visit)(void *context, const char *path, cy_err err);
+void cli_visit_folder(const char *path, cli_visit visit, void *context);
+/* Calls on_file for the file `path`, or for each source in the folder of that name and below it; what begins with a dot
+ * is left alone. Returns how many folders could not be read; messages are out. */
+uint32_t cli_each_source(const struct cli_options *options, const char *path,
+                         void (*on_file)(void *context, const char *path), void *context);
+/* Behind a link, the file it names is replaced and not the link. */
+CY_NODISCARD cy_err cli_replace_file(const char *path, cy_bytes bytes);
 /* True for what must be compiled first: a source, or RPN text (.rpn). */
 bool cli_is_text(const char *path);
 /* Whether what is written to the descriptor may have colours: a terminal that can, and NO_COLOR is not set. */

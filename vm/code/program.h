@@ -35,14 +35,16 @@ struct native_import {
     uint32_t name; /* string: a row of native.def by its English name */
 };
 
-#define RECORD_FIELD_ANY 0xff
+/* A set of kinds, one bit each. Every kind listed is written as ANY, so that a set has one form. */
+#define RECORD_FIELD_ANY UINT32_MAX
+#define RECORD_FIELD_KIND(kind) (1u << (kind))
 /* What the field holds is an invariant: RECORD and every write inside a record prove it, so code that reads the
  * field may rely on it. */
 struct record_field {
-    uint32_t name; /* string */
-    uint8_t kind;  /* enum value_kind, or RECORD_FIELD_ANY */
+    uint32_t name;  /* string */
+    uint32_t kinds; /* 1 << enum value_kind for each it may hold, or RECORD_FIELD_ANY */
     uint32_t
-        record; /* kind RECORD: its only type; PROGRAM_NO_INDEX: any record. Other kinds: PROGRAM_NO_INDEX */
+        record; /* the only type of record, when kind RECORD is among them; PROGRAM_NO_INDEX: any, or none */
 };
 struct record_type {
     uint32_t name;        /* string */

@@ -153,16 +153,16 @@ static void rpn_read_build_globals(struct rpn_read *read)
 static void rpn_read_build_field(struct rpn_read *read, const struct rpn_record *record,
                                  const struct rpn_field *field, struct record_field *field_out)
 {
-    enum value_kind kind;
+    bool typed = field->of.kind != RPN_TOKEN_END && field->of.kind != RPN_TOKEN_BAD;
+    uint32_t all = RECORD_FIELD_KIND(KIND_COUNT) - 1;
     *field_out = (struct record_field){rpn_string(read, field->name), RECORD_FIELD_ANY, PROGRAM_NO_INDEX};
-    if (field->of.kind == RPN_TOKEN_END || field->of.kind == RPN_TOKEN_BAD) return;
-    if (field->of.kind == RPN_TOKEN_WORD && kind_find(field->of.value, &kind)) {
-        field_out->kind = (uint8_t)kind;
-        return;
-    }
+    if (field->kinds && field->kinds != all) field_out->kinds = field->kinds;
+    if (!typed) return;
     uint32_t index = rpn_name_resolve(read, RPN_RECORD, record->module, &field->of, true);
-    field_out->kind = KIND_RECORD;
-    field_out->record = index == RPN_NONE ? PROGRAM_NO_INDEX : index;
+    if (field->kinds & RECORD_FIELD_KIND(KIND_RECORD)) return; /* `of record of Place`: any record */
+    if (index != RPN_NONE) field_out->record = index;
+    field_out->kinds = field->kinds | RECORD_FIELD_KIND(KIND_RECORD);
+    /* Every kind, one of them of one type only, is a set that has no form in a file: refused by the verifier. */
 }
 
 static void rpn_read_build_records(struct rpn_read *read)

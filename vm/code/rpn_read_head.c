@@ -206,14 +206,22 @@ static void rpn_head_field(struct rpn_read *read, struct rpn_record *record)
     struct rpn_field field = {.of = {.kind = RPN_TOKEN_END}};
     if (!rpn_head_name(read, &word, &name)) return;
     field.name = name.value;
-    if (rpn_head_next_word(read) == RPN_WORD_OF) {
+    while (rpn_head_next_word(read) == RPN_WORD_OF) {
         struct rpn_token of = rpn_head_take(read);
         enum value_kind kind;
         bool is_kind = rpn_head_next_is(read, RPN_TOKEN_WORD) && kind_find(read->next.value, &kind);
-        if (is_kind)
-            field.of = rpn_head_take(read);
-        else if (!rpn_head_reference(read, &of, false, &field.of))
+        bool second_type = !is_kind && field.of.kind != RPN_TOKEN_END;
+        if (second_type) {
+            rpn_head_needs(read, &of, "a kind: one record type is named already",
+                           "종류가: 자료형은 이미 하나 있습니다");
             return;
+        }
+        if (is_kind) {
+            (void)rpn_head_take(read);
+            field.kinds |= RECORD_FIELD_KIND(kind);
+        } else if (!rpn_head_reference(read, &of, false, &field.of)) {
+            return;
+        }
     }
     if (record->field_count++ == LIMIT_RECORD_FIELDS) {
         char number[16];

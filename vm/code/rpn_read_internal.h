@@ -48,7 +48,8 @@ struct rpn_export {
 };
 struct rpn_field {
     cy_bytes name;
-    struct rpn_token of; /* kind END: anything */
+    uint32_t kinds;      /* those that were named by their words */
+    struct rpn_token of; /* a record type; kind END: none */
 };
 struct rpn_record {
     cy_bytes name;

@@ -13,7 +13,7 @@
  *      text        = "toau 1" { module } { record } { function }
  *      module      = "module" NUMBER name "file" name [ "init" FUNCTION ]
  *                    { "global" GLOBAL name } { "export" name ( FUNCTION | GLOBAL | RECORD ) }
- *      record      = "record" RECORD "module" NUMBER name { "field" name [ "of" ( KIND | RECORD ) ] }
+ *      record      = "record" RECORD "module" NUMBER name { "field" name { "of" ( KIND | RECORD ) } }
  *      function    = "function" FUNCTION name "module" NUMBER
  *                    "params" NUMBER "required" NUMBER "locals" NUMBER
  *                    [ "parent" FUNCTION ] { "capture" ( "local" | "outer" ) NUMBER }
@@ -340,12 +340,14 @@ static void rpn_write_record(const struct rpn_write *write, uint32_t index)
         rpn_write_word(write, " ", RPN_WORD_FIELD);
         builder_u8(write->out, ' ');
         rpn_write_name(write, field->name);
-        if (field->record == PROGRAM_NO_INDEX && field->kind == RECORD_FIELD_ANY) continue;
-        rpn_write_word(write, " ", RPN_WORD_OF);
-        if (field->record != PROGRAM_NO_INDEX)
-            builder_printf(write->out, " r%u", field->record);
-        else
-            builder_printf(write->out, " %s", kind_name((enum value_kind)field->kind, write->korean));
+        for (unsigned kind = 0; kind < KIND_COUNT && field->kinds != RECORD_FIELD_ANY; kind++) {
+            if (!(field->kinds & RECORD_FIELD_KIND(kind))) continue;
+            rpn_write_word(write, " ", RPN_WORD_OF);
+            if (kind == KIND_RECORD && field->record != PROGRAM_NO_INDEX)
+                builder_printf(write->out, " r%u", field->record);
+            else
+                builder_printf(write->out, " %s", kind_name((enum value_kind)kind, write->korean));
+        }
     }
     builder_text(write->out, "\n");
 }

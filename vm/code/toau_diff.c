@@ -94,11 +94,13 @@ static void toau_diff_text_record(const struct program *program, uint32_t index,
         const struct record_field *field = &record->fields[i];
         builder_text(out, " field ");
         rpn_write_string(program_string(program, field->name), out);
-        if (field->record != PROGRAM_NO_INDEX) {
+        for (unsigned kind = 0; kind < KIND_COUNT && field->kinds != RECORD_FIELD_ANY; kind++) {
+            if (!(field->kinds & RECORD_FIELD_KIND(kind))) continue;
             builder_text(out, " of ");
-            rpn_write_string(program_string(program, program->records[field->record].name), out);
-        } else if (field->kind != RECORD_FIELD_ANY) {
-            builder_printf(out, " of %s", kind_name((enum value_kind)field->kind, false));
+            if (kind == KIND_RECORD && field->record != PROGRAM_NO_INDEX)
+                rpn_write_string(program_string(program, program->records[field->record].name), out);
+            else
+                builder_text(out, kind_name((enum value_kind)kind, false));
         }
     }
 }

@@ -143,7 +143,7 @@ static cy_err toau_read_records(struct toau_read *read)
         record->fields = table;
         for (uint32_t i = 0; i < record->field_count; i++) {
             record->fields[i].name = byte_reader_u32(&read->reader);
-            record->fields[i].kind = byte_reader_u8(&read->reader);
+            record->fields[i].kinds = byte_reader_u32(&read->reader);
             record->fields[i].record = byte_reader_u32(&read->reader);
         }
     }

@@ -71,7 +71,7 @@ static void toau_write_records(const struct program *program, struct builder *ou
         builder_u32(out, record->field_count);
         for (uint32_t k = 0; k < record->field_count; k++) {
             builder_u32(out, record->fields[k].name);
-            builder_u8(out, record->fields[k].kind);
+            builder_u32(out, record->fields[k].kinds);
             builder_u32(out, record->fields[k].record);
         }
     }

@@ -38,13 +38,15 @@ cy_err verify_refuse(struct verify *verify, enum code_rule rule, enum code_place
 
 /* -- records ------------------------------------------------------------------------------------------- */
 
-/* One encoding of one meaning: only a record kind goes with a record type. */
+/* One encoding of one meaning: some kinds and not all of them, or ANY; only kind record goes with a record type. */
 static cy_err verify_field_kind(struct verify *verify, const struct record_field *field, uint32_t index)
 {
     enum code_rule rule = CODE_RULE_NONE;
-    if (field->kind >= KIND_COUNT && field->kind != RECORD_FIELD_ANY)
+    uint32_t all = RECORD_FIELD_KIND(KIND_COUNT) - 1;
+    bool any = field->kinds == RECORD_FIELD_ANY;
+    if (!any && (field->kinds == 0 || field->kinds >= all))
         rule = CODE_RULE_RECORD_FIELD_KIND;
-    else if (field->record != PROGRAM_NO_INDEX && field->kind != KIND_RECORD)
+    else if (field->record != PROGRAM_NO_INDEX && (any || !(field->kinds & RECORD_FIELD_KIND(KIND_RECORD))))
         rule = CODE_RULE_RECORD_FIELD_TYPE;
     else if (field->record != PROGRAM_NO_INDEX && field->record >= verify->program->record_count)
         rule = CODE_RULE_RECORD_FIELD_RECORD;

@@ -36,7 +36,7 @@ static cy_err generation_read(const struct path_rules *rules, const char *path, 
 }
 
 static cy_err generation_put_file(struct builder *out, const struct path_rules *rules, const char *path,
-                                  size_t bytes_max, struct builder *message)
+                                  size_t bytes_max, const char *limit, struct builder *message)
 {
     struct builder content;
     builder_init(&content);
@@ -44,7 +44,7 @@ static cy_err generation_put_file(struct builder *out, const struct path_rules *
     if (cy_failed(err)) {
         char why[128];
         builder_printf(message, "%s: %s", path, cy_err_describe(err, false, why, sizeof why));
-        if (cy_is(err, CY_ERR_TOO_LARGE)) builder_printf(message, " (at most %zu bytes)", bytes_max);
+        if (cy_is(err, CY_ERR_TOO_LARGE)) builder_printf(message, " (limit %s: %zu bytes)", limit, bytes_max);
     } else {
         generation_put(out, builder_view(&content));
     }
@@ -57,7 +57,7 @@ cy_err generation_load(const struct generation_plan *plan, struct builder *out, 
     builder_bytes(out, CY_BYTES("CYGN"));
     builder_u32(out, GENERATION_VERSION);
     if (plan->program_path) {
-        CY_TRY(generation_put_file(out, NULL, plan->program_path, LIMIT_TOAU_BYTES, message));
+        CY_TRY(generation_put_file(out, NULL, plan->program_path, LIMIT_TOAU_BYTES, "TOAU_BYTES", message));
     } else {
         generation_put(out, plan->program);
     }
@@ -66,7 +66,7 @@ cy_err generation_load(const struct generation_plan *plan, struct builder *out, 
         generation_put(out, cy_bytes_from_text(plan->sources[i].name));
         generation_put(out, cy_bytes_from_text(plan->sources[i].path));
         CY_TRY(generation_put_file(out, plan->rules, plan->sources[i].path, LIMIT_GENERATION_FILE_BYTES,
-                                   message));
+                                   "GENERATION_FILE_BYTES", message));
     }
     return builder_error(out);
 }

@@ -216,6 +216,7 @@ enum native_outcome native_text_nearest(struct native_call *call)
     uint64_t steps = 0, word_bytes = native_text_arg(call, 0).count;
     struct nearest nearest;
     nearest_init(&nearest, native_text_arg(call, 0));
+    nearest.bytes_max = SIZE_MAX; /* an answer, charged below, and no hint */
     cy_value best = value_nil();
     for (size_t i = 0; i < list_count(known); i++) {
         cy_value word = list_get(known, i);

@@ -75,7 +75,8 @@ enum regex_bound {
     REGEX_BOUND_TIME
 };
 
-/* LIMIT with `*bound_out`, NO_MEMORY. `from` is where a letter begins (regex_is_boundary). */
+/* LIMIT with `*bound_out`, NO_MEMORY. `from` is where a letter begins (regex_is_boundary) or where a match ended; in a
+ * text that is not UTF-8 the two differ. */
 CY_NODISCARD cy_err regex_search_next(struct regex_search *search, size_t from, enum regex_mode mode,
                                       bool *found_out, enum regex_bound *bound_out);
 /* Of the last match. False when the group took no part. */

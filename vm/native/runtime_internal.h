@@ -17,6 +17,7 @@
 #include "vm/http/client.h"
 #include "vm/http/server.h"
 #include "vm/native/generation.h"
+#include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
 #include "vm/net/dns.h"
 #include "vm/net/loop.h"
@@ -68,8 +69,7 @@ struct serving {
     struct instance *instance;  /* whose handle is called; swapped on reload */
     cy_value handle;            /* borrowed from the instance */
     uint32_t generation_number; /* of the instance */
-    struct old_instance *old;   /* those before it that requests still run on */
-    struct timer old_timer;
+    struct old_instances old;   /* those before it that requests still run on */
     bool ready;
     bool stopping;
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */

@@ -1,79 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/serve_generation.c: the generations a worker serves: the newest one, and at most two before it.
+ * vm/native/serve_generation.c: the generations a worker serves: the newest one, and what becomes of those before it.
  *
- *   GENERATION n ─► configure ─► adopt: new requests start on it ─► the one before is old ─► idle: let go
- *                      └─ failed, or overtaken by a newer one: refused          └─ third oldest: a grace, then
- *                      cancelled
+ *   GENERATION n ─► configure ─► adopt: new requests start on it ─► the one before is old (old_instances.c)
+ *                      └─ failed, or overtaken by a newer one: refused
  *
  * In:   messages of the master. Out: serving->instance and serving->handle.
  * Invariant: generation numbers of adopted instances only rise, however long one configure takes. A request finishes
  *       on the instance it started on; its fiber holds that instance.
  */
-#include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/native/runtime_internal.h"
 #include "vm/run/object.h"
 
 #include <stdio.h>
 
-#define SERVE_GENERATION_LOOK_MS 1000 /* how often old instances are looked at while there are any */
-
-struct old_instance {
-    struct old_instance *next; /* newest first */
-    struct instance *instance; /* one reference */
-    uint64_t cancel_ms;        /* 0: it may stay */
-};
-
-/* -- old instances ----------------------------------------------------------------------------------------- */
-
-/* Lets go of those that nobody uses any more, and cancels those that are too old. */
-static void serve_generation_look(struct timer *timer)
-{
-    struct serving *serving = CY_CONTAINER_OF(timer, struct serving, old_timer);
-    struct runtime *runtime = CY_CONTAINER_OF(serving, struct runtime, serving);
-    uint64_t now_ms = loop_now_ms(runtime->loop);
-    uint32_t position = 0;
-    for (struct old_instance **link = &serving->old; *link;) {
-        struct old_instance *old = *link;
-        if (!instance_is_shared(old->instance)) {
-            *link = old->next;
-            instance_unref(runtime->vm, &old->instance);
-            mem_free(old);
-            continue;
-        }
-        if (++position > LIMIT_OLD_INSTANCES && old->cancel_ms == 0)
-            old->cancel_ms = now_ms + LIMIT_OLD_INSTANCE_GRACE_MS;
-        if (old->cancel_ms && now_ms >= old->cancel_ms) vm_cancel_instance(runtime->vm, old->instance);
-        link = &old->next;
-    }
-    if (serving->old) loop_timer_set(runtime->loop, &serving->old_timer, SERVE_GENERATION_LOOK_MS);
-}
-
-static void serve_generation_retire(struct runtime *runtime, struct instance *owned_instance)
-{
-    struct serving *serving = &runtime->serving;
-    struct old_instance *old = mem_alloc_zeroed(sizeof *old);
-    if (!old) { /* its requests hold it; it only cannot be cancelled */
-        instance_unref(runtime->vm, &owned_instance);
-        return;
-    }
-    *old = (struct old_instance){serving->old, owned_instance, 0};
-    serving->old = old;
-    serving->old_timer.fire = serve_generation_look;
-    loop_timer_set(runtime->loop, &serving->old_timer, 0);
-}
-
 void serve_generation_fini(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
-    if (runtime->loop) loop_timer_clear(runtime->loop, &serving->old_timer);
-    while (serving->old) {
-        struct old_instance *old = serving->old;
-        serving->old = old->next;
-        instance_unref(runtime->vm, &old->instance);
-        mem_free(old);
-    }
+    old_instances_fini(&serving->old);
     if (serving->instance) instance_unref(runtime->vm, &serving->instance);
 }
 
@@ -91,7 +36,8 @@ static bool serve_generation_adopt(struct configuring *configuring)
         configuring->exit_code = EXIT_CODE_PROGRAM;
         return false;
     }
-    if (serving->instance) serve_generation_retire(runtime, serving->instance);
+    if (!serving->old.loop) old_instances_init(&serving->old, runtime->loop, runtime->vm);
+    if (serving->instance) old_instances_add(&serving->old, serving->instance);
     serving->instance = instance_ref(configuring->instance);
     serving->handle = handle;
     serving->generation_number = configuring->number;
@@ -171,5 +117,3 @@ void serve_generation_reload(struct runtime *runtime, cy_bytes bytes, uint32_t n
     log_write(&runtime->log, LOG_ERROR, "generation %u was refused: %s", number, cy_err_text(err, false));
     worker_adopted(runtime->link, number, false);
 }
-
-#undef SERVE_GENERATION_LOOK_MS

@@ -272,15 +272,35 @@ void fiber_drop_work(struct vm *vm, struct fiber *fiber)
     if (work) fiber->work_free(vm, work);
 }
 
+/* Why, with the limit that applied to this task: the host may have set another one than limits.def has. */
+static void fiber_stop_text(struct vm *vm, const struct fiber *fiber, cy_err reason, struct builder *out)
+{
+    const char *plain = cy_err_text(reason, vm_is_korean(vm)),
+               *form = vm_message_text(MESSAGE_LIMIT, vm_is_korean(vm));
+    if (cy_is(reason, CY_ERR_STOP_CPU))
+        builder_printf(out, form, plain, "CPU_BURST_MS", (long long)(fiber->burst_ns_max / fiber_ms(1)),
+                       "ms");
+    else if (cy_is(reason, CY_ERR_STOP_MEMORY))
+        builder_printf(out, form, plain, "TASK_MEMORY_BYTES", (long long)fiber->group->memory_bytes_max,
+                       "bytes");
+    else
+        builder_text(out, plain);
+}
+
 void fiber_begin_stop(struct vm *vm, struct fiber *fiber)
 {
     if (fiber->stop) return;
     fiber->stop = fiber->stop_wanted;
+    cy_err reason = {fiber->stop, 0};
+    struct builder text;
+    builder_init(&text);
+    fiber_stop_text(vm, fiber, reason, &text);
+    cy_bytes message = builder_view(&text);
+    if (text.failed) message = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
     fiber->burst_ns = 0;
     fiber->burst_ns_max = fiber_ms(LIMIT_DEFER_ALLOWANCE_MS);
-    cy_err reason = {fiber->stop, 0};
-    cy_bytes text = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
-    fiber->stop_record = error_make(vm, reason, text, value_nil());
+    fiber->stop_record = error_make(vm, reason, message, value_nil());
+    builder_fini(&text);
     places_note(vm, fiber, fiber->stop_record);
 }
 

@@ -124,8 +124,7 @@ static bool format_next(struct format_level *level, struct builder *out, cy_valu
         const struct map_object *map = map_object_of(level->container);
         bool is_value = index & 1;
         index /= 2;
-        while (index < map->entry_count && map->entries[index].key.tag == TAG_ABSENT) index++;
-        if (index >= map->entry_count) return false;
+        if (!map_object_seek(map, &index)) return false;
         level->index = index * 2 + (is_value ? 2 : 1);
         builder_text(out, is_value ? ": " : comma);
         *content_out = is_value ? map->entries[index].value : map->entries[index].key;

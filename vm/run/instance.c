@@ -55,8 +55,8 @@ static cy_err instance_make_rules(struct vm *vm, struct instance *instance, uint
         const struct record_type *type = &program->records[i];
         for (uint32_t k = 0; k < type->field_count; k++) {
             const struct record_field *field = &type->fields[k];
-            if (field->kind == RECORD_FIELD_ANY) continue;
-            CY_TRY(record_shape_rule(vm, instance->shapes[i], k, field->kind,
+            if (field->kinds == RECORD_FIELD_ANY) continue;
+            CY_TRY(record_shape_rule(vm, instance->shapes[i], k, field->kinds,
                                      field->record == PROGRAM_NO_INDEX ? NULL
                                                                        : instance->shapes[field->record]));
         }

@@ -56,7 +56,7 @@ static bool instance_extend_same_records(const struct program *a, const struct p
             return false;
         for (uint32_t k = 0; k < x->field_count; k++) {
             const struct record_field *f = &x->fields[k], *g = &y->fields[k];
-            if (f->kind != g->kind || f->record != g->record ||
+            if (f->kinds != g->kinds || f->record != g->record ||
                 !instance_extend_same_text(a, f->name, b, g->name))
                 return false;
         }

@@ -35,7 +35,7 @@ bool slow_list(struct vm *vm, cy_value *r, const struct run_step *step)
 
 static bool slow_bad_key(struct vm *vm, cy_err err, cy_value key)
 {
-    if (cy_is(err, CY_ERR_KEY)) return error_raise(vm, err, MESSAGE_BAD_KEY, value_kind_text(vm, key));
+    if (cy_is(err, CY_ERR_KEY)) return error_raise_bad_key(vm, err, key);
     return slow_too_large(vm, err, "LIST_ITEMS");
 }
 
@@ -126,12 +126,13 @@ bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step)
     return true;
 }
 
-static bool slow_iter_map(const struct map_object *map, uint64_t *index, bool pair, cy_value *key_out,
+static bool slow_iter_map(const struct map_object *map, uint64_t *position, bool pair, cy_value *key_out,
                           cy_value *value_out)
 {
-    while (*index < map->entry_count && map->entries[*index].key.tag == TAG_ABSENT) ++*index;
-    if (*index >= map->entry_count) return false;
-    const struct map_object_entry *entry = &map->entries[(*index)++];
+    uint32_t index = (uint32_t)*position;
+    if (!map_object_seek(map, &index)) return false;
+    const struct map_object_entry *entry = &map->entries[index];
+    *position = (uint64_t)index + 1;
     if (pair) {
         *key_out = value_ref(entry->key);
         *value_out = value_ref(entry->value);
@@ -310,26 +311,37 @@ bool slow_throw(struct vm *vm, cy_value *slot)
     return error_raise_value(vm, error);
 }
 
-/* The defer's error goes to the end of the pending error's stack; beside a stop it goes to the log. */
+/* Puts the line at the end of the pending error's stack. Whoever else holds that error keeps it as it was. */
+static cy_err slow_attach_line(struct vm *vm, cy_value *pending, cy_bytes line)
+{
+    cy_value text, copy;
+    if (error_stack(vm, *pending).tag != TAG_LIST) return CY_ERR(TYPE);
+    if (!value_is_unshared(*pending)) {
+        CY_TRY(record_copy(vm, *pending, &copy));
+        slow_put(vm, pending, copy);
+    }
+    CY_TRY(string_new(vm, line, &text));
+    return list_append(vm, &record_of(*pending)->fields[ERROR_FIELD_STACK], text);
+}
+
+/* The defer's error goes to the end of the pending error's stack; beside a stop, or where that cannot be, to the log:
+ * the pending error passes on, which matters more. */
 void slow_defer_attach(struct vm *vm, cy_value *pending, cy_value *error)
 {
-    bool shown = value_is_error(vm, *error);
+    bool shown = value_is_error(vm, *error), stop = !value_is_error(vm, *pending);
     cy_bytes kind = shown ? error_kind(vm, *error) : CY_BYTES("thrown");
     cy_bytes message = shown ? error_message(vm, *error) : CY_BYTES_NONE;
-    if (!value_is_error(vm, *pending)) {
-        if (vm->options.log)
-            log_write(vm->options.log, LOG_WARN, "defer of a stopped task failed: %.*s: %.*s",
-                      CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
-    } else if (value_is_unshared(*pending) && error_stack(vm, *pending).tag == TAG_LIST) {
-        struct builder line;
-        cy_value text;
-        builder_init(&line);
-        builder_printf(&line, "defer: %.*s: %.*s", CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
-        cy_err err = builder_error(&line);
-        if (!cy_failed(err)) err = string_new(vm, builder_view(&line), &text);
-        builder_fini(&line);
-        /* Without memory for it the pending error still passes on, which matters more. */
-        if (!cy_failed(err)) err = list_append(vm, &record_of(*pending)->fields[ERROR_FIELD_STACK], text);
-    }
+    struct builder line;
+    builder_init(&line);
+    builder_printf(&line, "defer: %.*s: %.*s", CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
+    cy_err err = builder_error(&line);
+    if (!stop && !cy_failed(err)) err = slow_attach_line(vm, pending, builder_view(&line));
+    builder_fini(&line);
+    if (vm->options.log && stop)
+        log_write(vm->options.log, LOG_WARN, "defer of a stopped task failed: %.*s: %.*s", CY_BYTES_ARG(kind),
+                  CY_BYTES_ARG(message));
+    else if (vm->options.log && cy_failed(err))
+        log_write(vm->options.log, LOG_WARN, "defer failed beside another error: %.*s: %.*s",
+                  CY_BYTES_ARG(kind), CY_BYTES_ARG(message));
     slow_clear(vm, error);
 }

@@ -3,7 +3,7 @@
  * vm/run/interp_slow.c: arithmetic and comparing of anything but two ints or two floats, and their errors.
  *
  * In:   slots. Out: see interp_slow.h.
- * Rules: docs/LANGUAGE.md: + joins strings with str, int, float, bool and concatenates lists; == never errs; <
+ * Rules: docs/LANGUAGE.md: + joins strings with str, int, float, bool and concatenates lists; == takes any kinds; <
  *       needs two numbers or two strings.
  */
 #include "vm/run/interp_slow.h"

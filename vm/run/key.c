@@ -11,6 +11,8 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/code/arith.h"
+#include "vm/code/opcode.h"
+#include "vm/run/code.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
 #include "vm/run/string.h"
@@ -35,7 +37,7 @@ static uint64_t key_mix(struct vm *vm, uint64_t hash, uint64_t more)
 static cy_err key_hash_float(struct vm *vm, double number, uint64_t *hash_out)
 {
     int64_t same;
-    if (number != number) return CY_ERR(KEY);
+    if (number != number) return (cy_err){CY_ERR_KEY, TAG_FLOAT};
     if (!cy_failed(arith_float_to_int(number, &same)) && (double)same == number) {
         *hash_out = map_object_hash_int(vm->options.seed, (uint64_t)same);
         return CY_OK;
@@ -54,7 +56,7 @@ static cy_err key_hash_plain(struct vm *vm, cy_value key, bool inside, uint64_t 
     switch (key.tag) {
     case TAG_NIL:
     case TAG_ABSENT:
-        if (!inside) return CY_ERR(KEY);
+        if (!inside) return (cy_err){CY_ERR_KEY, key.tag};
         *hash_out = hash_u64(vm->options.seed, KEY_NIL);
         return CY_OK;
     case TAG_BOOL: *hash_out = key_mix(vm, KEY_BOOL, key.as.b); return CY_OK;
@@ -68,8 +70,17 @@ static cy_err key_hash_plain(struct vm *vm, cy_value key, bool inside, uint64_t 
     case TAG_LIST:
     case TAG_MAP:
     case TAG_RECORD: *container_out = true; return CY_OK;
-    default: return CY_ERR(KEY);
+    default: return (cy_err){CY_ERR_KEY, key.tag}; /* the one that is refused may lie deep inside */
     }
+}
+
+bool error_raise_bad_key(struct vm *vm, cy_err reason, cy_value key)
+{
+    CHECK(cy_is(reason, CY_ERR_KEY));
+    bool inside = reason.detail && reason.detail != (int32_t)key.tag;
+    const char *kind = inside ? kind_name((enum value_kind)value_kind_by_tag[reason.detail], false)
+                              : value_kind_text(vm, key);
+    return error_raise(vm, reason, MESSAGE_BAD_KEY, kind);
 }
 
 struct key_level {
@@ -106,9 +117,7 @@ static bool key_next(struct key_level *level, cy_value *content_out)
     }
     default: {
         const struct map_object *map = map_object_of(level->container);
-        while (level->index < map->entry_count && map->entries[level->index].key.tag == TAG_ABSENT)
-            level->index++;
-        if (level->index >= map->entry_count) return false;
+        if (!map_object_seek(map, &level->index)) return false;
         level->key_hash = map->entries[level->index].hash;
         *content_out = map->entries[level->index++].value;
         return true;

@@ -4,7 +4,7 @@
  *
  * In:   keys and values. Out: owned map values.
  * Invariant: see map_object.h. Removing leaves a hole in `entries`; when holes are the majority the
- *       entries move together.
+ *       entries move together, at the removal itself or at the next key that needs room.
  * Not here: what a key hashes to (key.c).
  */
 #include "vm/run/map_object.h"
@@ -25,7 +25,7 @@ cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out)
     if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
     struct map_object *map = heap_new_object(vm, TAG_MAP, sizeof *map);
     if (!map) return CY_ERR(NO_MEMORY);
-    map->live_count = map->entry_count = map->entry_capacity = map->slot_count = 0;
+    map->live_count = map->entry_count = map->entry_capacity = map->slot_count = map->first_live = 0;
     map->entries = NULL;
     map->slots = NULL;
     if (capacity > 0) {
@@ -158,16 +158,24 @@ static void map_object_close_holes(struct map_object *map)
     for (uint32_t i = 0; i < map->entry_count; i++)
         if (!map_object_is_hole(&map->entries[i])) map->entries[count++] = map->entries[i];
     map->entry_count = count;
+    map->first_live = 0;
     CHECK(count == map->live_count);
+}
+
+/* The slots for so many entries: at most half of them are used. */
+static size_t map_object_slots_for(size_t entry_capacity)
+{
+    size_t count = 0;
+    if (entry_capacity > MAP_OBJECT_SCAN_MAX)
+        for (count = 16; count < entry_capacity * 2;) count *= 2;
+    return count;
 }
 
 /* Replaces the slots by enough for `entry_capacity` entries, at most half of them used, and fills them.
  * Holes go first: a removed entry must not be in the slots again. Unchanged on failure. */
 static cy_err map_object_rebuild_slots(struct vm *vm, struct map_object *map, size_t entry_capacity)
 {
-    size_t count = 0;
-    if (entry_capacity > MAP_OBJECT_SCAN_MAX)
-        for (count = 16; count < entry_capacity * 2;) count *= 2;
+    size_t count = map_object_slots_for(entry_capacity);
     if (count != map->slot_count) {
         struct map_object_slot *slots = count ? heap_alloc(vm, map_object_slot_bytes(count)) : NULL;
         if (count && !slots) return CY_ERR(NO_MEMORY);
@@ -179,6 +187,43 @@ static cy_err map_object_rebuild_slots(struct vm *vm, struct map_object *map, si
     if (map->entry_count != map->live_count) map_object_close_holes(map);
     if (map->slot_count > 0) map_object_fill_slots(map);
     return CY_OK;
+}
+
+enum { MAP_OBJECT_HOLES_MIN = 32 }; /* fewer are walked faster than closed */
+
+/* Closes the holes where they are the majority, and gives memory back. Takes none: whoever removes must not fail for
+ * that, and where less cannot be had (mem_resize) it stays as large as it was. Each removal pays for its part. */
+static void map_object_shrink(struct vm *vm, struct map_object *map)
+{
+    uint32_t holes = map->entry_count - map->live_count;
+    if (holes < MAP_OBJECT_HOLES_MIN || holes <= map->live_count) return;
+    vm_charge_items(vm, map->entry_count);
+    map_object_close_holes(map);
+    size_t capacity = 4;
+    while (capacity < 2 * (size_t)map->live_count) capacity *= 2;
+    if (capacity < map->entry_capacity) {
+        void *entries = heap_resize(vm, map->entries, map_object_entry_bytes(map->entry_capacity),
+                                    map_object_entry_bytes(capacity));
+        if (entries) {
+            map->entries = entries;
+            map->entry_capacity = (uint32_t)capacity;
+        }
+    }
+    size_t count = map_object_slots_for(map->entry_capacity);
+    if (count == 0) {
+        heap_free(vm, map->slots, map_object_slot_bytes(map->slot_count));
+        map->slots = NULL;
+        map->slot_count = 0;
+    } else if (count < map->slot_count) {
+        void *slots =
+            heap_resize(vm, map->slots, map_object_slot_bytes(map->slot_count), map_object_slot_bytes(count));
+        if (slots) {
+            map->slots = slots;
+            map->slot_count = (uint32_t)count;
+        }
+    }
+    vm_charge_items(vm, map->slot_count / 4);
+    if (map->slot_count > 0) map_object_fill_slots(map);
 }
 
 /* Room for one more entry. Where most entries are holes they are closed instead of growing. */
@@ -326,7 +371,7 @@ bool map_entry_at(cy_value map, size_t index, cy_value *key_out, cy_value *value
     if (object->live_count != object->entry_count) {
         /* Holes before the entry shift it; walking them is rare, maps that shrink close theirs. */
         size_t live = 0;
-        for (at = 0;; at++)
+        for (at = object->first_live;; at++)
             if (!map_object_is_hole(&object->entries[at]) && live++ == index) break;
     }
     *key_out = object->entries[at].key;
@@ -338,10 +383,12 @@ bool map_next(cy_value map, size_t *cursor, cy_value *key_out, cy_value *value_o
 {
     CHECK(map.tag == TAG_MAP);
     const struct map_object *object = map_object_of(map);
-    while (*cursor < object->entry_count && map_object_is_hole(&object->entries[*cursor])) ++*cursor;
-    if (*cursor >= object->entry_count) return false;
-    *key_out = object->entries[*cursor].key;
-    *value_out = object->entries[(*cursor)++].value;
+    uint32_t index = (uint32_t)*cursor;
+    bool found = map_object_seek(object, &index);
+    *cursor = index + found;
+    if (!found) return false;
+    *key_out = object->entries[index].key;
+    *value_out = object->entries[index].value;
     return true;
 }
 
@@ -391,6 +438,8 @@ cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out)
     /* Without slots the last one leaves no hole. With slots it must: each insert then costs an entry, so
      * that the removed marks are swept out before they fill the slots. */
     if (object->slot_count == 0 && index + 1 == object->entry_count) object->entry_count--;
+    (void)map_object_seek(object, &object->first_live);
+    map_object_shrink(vm, object);
     value_unref(vm, before.key);
     value_unref(vm, before.value);
     *removed_out = true;

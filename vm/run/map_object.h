@@ -7,7 +7,7 @@
  *   linear probing
  *
  * Invariant: at most MAP_OBJECT_SCAN_MAX entries have no slots and are searched one by one. entry_count
- *       counts removed ones, live_count does not. Keys are hashed with the VM's seed.
+ *       counts removed ones, live_count does not; removed ones are never many more than half of them. Keys are hashed with the VM's seed.
  */
 #ifndef CY_RUN_MAP_OBJECT_H
 #define CY_RUN_MAP_OBJECT_H
@@ -32,6 +32,7 @@ struct map_object {
     uint32_t entry_count;
     uint32_t entry_capacity;
     uint32_t slot_count; /* a power of two, or 0 */
+    uint32_t first_live; /* no entry before it is live: taking the first key again and again walks no holes */
     struct map_object_entry *entries;
     struct map_object_slot *slots;
 };
@@ -44,9 +45,19 @@ static inline struct map_object *map_object_of(cy_value value)
     return (struct map_object *)value.as.object;
 }
 
+/* Steps over removed entries; false at the end. */
+static inline bool map_object_seek(const struct map_object *map, uint32_t *index)
+{
+    if (*index < map->first_live) *index = map->first_live;
+    while (*index < map->entry_count && map->entries[*index].key.tag == TAG_ABSENT) ++*index;
+    return *index < map->entry_count;
+}
+
 /* KEY when the value can be no key (nil, NaN, a handle, function, ref or opaque value, or a container of
  * one). */
 CY_NODISCARD cy_err map_object_hash_key(struct vm *vm, cy_value key, uint64_t *hash_out);
+/* Names the kind that cannot be a key: of `key`, or of what lies inside it. */
+bool error_raise_bad_key(struct vm *vm, cy_err reason, cy_value key);
 /* Entry index or MAP_OBJECT_NONE. Fails as value_compare does. */
 CY_NODISCARD cy_err map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash,
                                     uint32_t *index_out);

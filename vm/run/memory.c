@@ -16,6 +16,7 @@
 enum {
     MEMORY_STOPPING_BYTES = 16 << 20, /* what defers of a stopped group may take beyond the limit */
     MEMORY_DRAIN_STEPS = 65536,       /* about a millisecond */
+    MEMORY_BYTES_PER_STEP = 256,      /* a step of looking for cycles costs less than making so much did */
 };
 
 static void memory_stop(struct vm *vm, struct fiber *group) { vm_stop_tree(vm, group, CY_ERR_STOP_MEMORY); }
@@ -59,9 +60,20 @@ static void memory_look(struct vm *vm, struct fiber *group)
         memory_stop(vm, group);
 }
 
+/* What an ended group leaves may be cells that only hold each other: a search is worth more, the more it is. Without
+ * this, few cells with large contents would lie there until thousands of turns had paid for looking at them. */
+static void memory_left(struct vm *vm, int64_t bytes)
+{
+    if (vm->refs && bytes > 0) vm->search.credit += (uint64_t)bytes / MEMORY_BYTES_PER_STEP;
+}
+
 void memory_turn_end(struct vm *vm, struct fiber *group, uint64_t serial, uint64_t heap_bytes_before)
 {
-    if (group->serial != serial || group->state == FIBER_POOLED) return; /* all of it has ended */
+    if (group->serial != serial) return;
+    if (group->state == FIBER_POOLED) { /* all of it has ended */
+        memory_left(vm, group->memory_bytes + (int64_t)(vm->heap_bytes - heap_bytes_before));
+        return;
+    }
     group->memory_bytes += (int64_t)(vm->heap_bytes - heap_bytes_before);
     if (CY_UNLIKELY(vm->dead != NULL)) {
         vm->garbage_group = group;

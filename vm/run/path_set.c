@@ -12,6 +12,7 @@
  */
 #include "vm/base/limits.h"
 #include "vm/base/text.h"
+#include "vm/code/opcode.h"
 #include "vm/run/handle.h"
 #include "vm/run/interp_slow.h"
 #include "vm/run/list.h"
@@ -28,21 +29,30 @@ static bool path_index_failed(struct vm *vm, cy_value container, int64_t index, 
                        (long long)count);
 }
 
-enum { PATH_HINT_BYTES = 64 }; /* a name; comparing two takes the product of their lengths */
+/* A hint is worth looking at some names, not at a million: the error may be caught, and nobody sees it. */
+enum { PATH_HINT_NAMES = 32 };
+
+/* Letters of a hint are compared in a loop that takes a quarter of a step for each. */
+static void path_charge_hint(struct vm *vm, const struct nearest *nearest)
+{
+    vm_charge(vm, nearest->work / 4);
+}
 
 static bool path_no_key(struct vm *vm, const struct map_object *map, cy_value key)
 {
     struct nearest nearest;
-    bool text = key.tag == TAG_STR && string_bytes(key).count <= PATH_HINT_BYTES;
+    bool text = key.tag == TAG_STR;
     nearest_init(&nearest, text ? string_bytes(key) : CY_BYTES_NONE);
-    /* A hint is worth looking at some names, not at a million. */
-    for (uint32_t i = 0; text && i < map->entry_count && i < 1000; i++)
-        if (map->entries[i].key.tag == TAG_STR && string_bytes(map->entries[i].key).count <= PATH_HINT_BYTES)
-            nearest_offer(&nearest, string_bytes(map->entries[i].key));
+    uint32_t index = 0;
+    for (uint32_t seen = 0; text && seen < PATH_HINT_NAMES && map_object_seek(map, &index); seen++, index++)
+        if (map->entries[index].key.tag == TAG_STR)
+            nearest_offer(&nearest, string_bytes(map->entries[index].key));
+    path_charge_hint(vm, &nearest);
     struct builder shown;
     builder_init(&shown);
     shown.count_max = 4096; /* a message, not a document: the key itself is in error.data */
     value_format(vm, key, true, &shown);
+    vm_charge_bytes(vm, shown.count);
     const char *name = builder_text_view(&shown);
     if (!name) name = value_kind_text(vm, key);
     if (nearest.best.count)
@@ -63,6 +73,7 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
         for (uint32_t i = 0; i < shape->field_count; i++)
             nearest_offer(&nearest, string_bytes(shape->fields[i]));
     }
+    path_charge_hint(vm, &nearest);
     const char *kind = value_kind_text(vm, container);
     if (nearest.best.count)
         return error_raise(vm, CY_ERR(FIELD), MESSAGE_NO_FIELD_NEAR, kind, CY_BYTES_ARG(name),
@@ -72,7 +83,7 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
 
 static bool path_failed(struct vm *vm, cy_err err, cy_value key)
 {
-    if (cy_is(err, CY_ERR_KEY)) return error_raise(vm, err, MESSAGE_BAD_KEY, value_kind_text(vm, key));
+    if (cy_is(err, CY_ERR_KEY)) return error_raise_bad_key(vm, err, key);
     return cy_is(err, CY_ERR_TOO_LARGE) ? error_raise_limit(vm, err, "LIST_ITEMS")
                                         : error_raise_walk(vm, err);
 }
@@ -257,9 +268,10 @@ static void path_remember(const struct instance *instance, cy_value container, c
         cache->shape = shape;
         cache->index = record_shape_find(shape, string_bytes(name));
         const struct record_rule *rule = shape->rules ? &shape->rules[cache->index] : NULL;
-        cache->kind = !rule || rule->kind == RECORD_FIELD_ANY ? RUN_CACHE_ANY
-                      : rule->serial                          ? RUN_CACHE_ASK
-                                                              : rule->kind;
+        bool one = rule && !rule->serial && (rule->kinds & (rule->kinds - 1)) == 0;
+        cache->kind = !rule || rule->kinds == RECORD_FIELD_ANY ? RUN_CACHE_ANY
+                      : one                                    ? (uint32_t)__builtin_ctz(rule->kinds)
+                                                               : RUN_CACHE_ASK;
     } else if (container.tag == TAG_MAP) {
         const struct map_object *map = map_object_of(container);
         const struct string *string = string_of(name);
@@ -307,7 +319,8 @@ bool slow_append(struct vm *vm, cy_value *list, cy_value owned_item)
 {
     if (list->tag != TAG_LIST) {
         value_unref(vm, owned_item);
-        return error_raise(vm, CY_ERR(TYPE), MESSAGE_APPEND_KIND, value_kind_text(vm, *list));
+        return error_raise(vm, CY_ERR(TYPE), MESSAGE_OPERANDS, "+", value_kind_text(vm, *list),
+                           kind_name(KIND_LIST, false));
     }
     cy_err err = list_append(vm, list, owned_item);
     return cy_failed(err) ? path_failed(vm, err, value_nil()) : true;
@@ -498,29 +511,36 @@ bool slow_index_add(struct vm *vm, cy_value *r, cy_value *cell, const struct run
     return path_done(vm, r, step, done);
 }
 
-static bool path_field_done(const cy_value *cell, const struct instance *instance, struct run_step *step,
-                            bool done)
+/* Keeps the kind of a container whose field is to be written. The write may drop, or move, what holds the cell: the
+ * cell of a ref can lie inside that ref's own value. A map or a record is unshared and so never inside what it drops. */
+static bool path_field_done(uint8_t tag, const cy_value *cell, const struct instance *instance,
+                            struct run_step *step, bool done)
 {
-    if (done) path_remember(instance, *cell, instance->constants[step->b], (struct run_cache *)(step + 1));
+    cy_value container = tag == TAG_REF ? (cy_value){TAG_REF, {.i = 0}} : done ? *cell : value_nil();
+    if (done)
+        path_remember(instance, container, instance->constants[step->b], (struct run_cache *)(step + 1));
     return done;
 }
 
 bool slow_field_set(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
                     cy_value owned)
 {
-    return path_field_done(cell, instance, step,
-                           path_set_last(vm, cell, instance->constants[step->b], owned));
+    uint8_t tag = cell->tag;
+    bool done = path_set_last(vm, cell, instance->constants[step->b], owned);
+    return path_field_done(tag, cell, instance, step, done);
 }
 bool slow_field_append(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
                        cy_value owned)
 {
-    return path_field_done(cell, instance, step,
-                           path_append_last(vm, cell, instance->constants[step->b], owned));
+    uint8_t tag = cell->tag;
+    bool done = path_append_last(vm, cell, instance->constants[step->b], owned);
+    return path_field_done(tag, cell, instance, step, done);
 }
 bool slow_field_add(struct vm *vm, cy_value *cell, const struct instance *instance, struct run_step *step,
                     cy_value owned)
 {
+    uint8_t tag = cell->tag;
     bool done = path_add_last(vm, cell, instance->constants[step->b], owned);
     value_unref(vm, owned);
-    return path_field_done(cell, instance, step, done);
+    return path_field_done(tag, cell, instance, step, done);
 }

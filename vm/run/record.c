@@ -54,7 +54,7 @@ void record_shape_unref(struct vm *vm, struct record_shape *shape)
     heap_free(vm, shape, record_shape_bytes(shape->field_count));
 }
 
-cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field, uint8_t kind,
+cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field, uint32_t kinds,
                          const struct record_shape *type)
 {
     CHECK(field < shape->field_count);
@@ -62,10 +62,10 @@ cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t fie
         shape->rules = heap_alloc(vm, shape->field_count * sizeof *shape->rules);
         if (!shape->rules) return CY_ERR(NO_MEMORY);
         for (uint32_t i = 0; i < shape->field_count; i++)
-            shape->rules[i] = (struct record_rule){.kind = RECORD_FIELD_ANY, .type_name = value_nil()};
+            shape->rules[i] = (struct record_rule){.kinds = RECORD_FIELD_ANY, .type_name = value_nil()};
     }
     struct record_rule *rule = &shape->rules[field];
-    rule->kind = kind;
+    rule->kinds = kinds;
     if (type) {
         rule->serial = type->serial;
         rule->type_name = value_ref(type->name);
@@ -73,18 +73,36 @@ cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t fie
     return CY_OK;
 }
 
+/* "str|nil": what the field takes, in the order of kind.def but for nil, which comes last. */
+static void record_describe_rule(const struct record_rule *rule, struct builder *out)
+{
+    for (unsigned i = 1; i <= KIND_COUNT; i++) {
+        unsigned kind = i % KIND_COUNT;
+        if (!(rule->kinds & RECORD_FIELD_KIND(kind))) continue;
+        if (out->count) builder_u8(out, '|');
+        if (kind == KIND_RECORD && rule->serial)
+            builder_bytes(out, string_bytes(rule->type_name));
+        else
+            builder_text(out, kind_name((enum value_kind)kind, false));
+    }
+}
+
 bool record_check_field(struct vm *vm, const struct record_shape *shape, uint32_t field, cy_value value)
 {
     if (!shape->rules) return true;
     const struct record_rule *rule = &shape->rules[field];
-    if (rule->kind == RECORD_FIELD_ANY) return true;
-    bool fits = value_kind_by_tag[value.tag] == rule->kind &&
-                (rule->serial == 0 || record_of(value)->shape->serial == rule->serial);
+    uint32_t kind = value_kind_by_tag[value.tag];
+    bool fits = rule->kinds & RECORD_FIELD_KIND(kind) &&
+                (kind != KIND_RECORD || rule->serial == 0 || record_of(value)->shape->serial == rule->serial);
     if (CY_LIKELY(fits)) return true;
-    const char *wanted = rule->serial ? (const char *)string_of(rule->type_name)->data
-                                      : kind_name((enum value_kind)rule->kind, false);
-    return error_raise(vm, CY_ERR(TYPE), MESSAGE_FIELD_KIND, CY_BYTES_ARG(string_bytes(shape->name)),
-                       CY_BYTES_ARG(string_bytes(shape->fields[field])), wanted, value_kind_text(vm, value));
+    struct builder wanted;
+    builder_init(&wanted);
+    record_describe_rule(rule, &wanted);
+    bool raised = error_raise(vm, CY_ERR(TYPE), MESSAGE_FIELD_KIND, CY_BYTES_ARG(string_bytes(shape->name)),
+                              CY_BYTES_ARG(string_bytes(shape->fields[field])),
+                              CY_BYTES_ARG(builder_view(&wanted)), value_kind_text(vm, value));
+    builder_fini(&wanted);
+    return raised;
 }
 
 uint32_t record_shape_find(const struct record_shape *shape, cy_bytes field)

@@ -16,8 +16,8 @@
 /* What a field may hold, for ever. A type is known by its serial: counting references here would tie types that
  * name each other into a circle, and an address may be used again. */
 struct record_rule {
-    uint8_t kind;       /* enum value_kind, or RECORD_FIELD_ANY */
-    uint64_t serial;    /* kind RECORD: of the only shape; 0: any record */
+    uint32_t kinds;     /* as in struct record_field */
+    uint64_t serial;    /* of the only shape of a record; 0: any record */
     cy_value type_name; /* str, or nil */
 };
 struct record_shape {
@@ -46,9 +46,9 @@ static inline struct record *record_of(cy_value value)
 CY_NODISCARD cy_err record_shape_new(struct vm *vm, const void *owner, cy_bytes name,
                                      const cy_bytes *field_names, uint32_t field_count,
                                      struct record_shape **shape_out);
-/* Before the first record of it. `type` (NULL: any) goes with KIND_RECORD. */
-CY_NODISCARD cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field, uint8_t kind,
-                                      const struct record_shape *type);
+/* Before the first record of it. `type` (NULL: any) goes with KIND_RECORD among the kinds. */
+CY_NODISCARD cy_err record_shape_rule(struct vm *vm, struct record_shape *shape, uint32_t field,
+                                      uint32_t kinds, const struct record_shape *type);
 /* False, with the error raised, when the value is not of the field's kind. */
 bool record_check_field(struct vm *vm, const struct record_shape *shape, uint32_t field, cy_value value);
 void record_shape_unref(struct vm *vm, struct record_shape *shape);

@@ -185,11 +185,13 @@ static cy_err task_stop_reason(enum cy_err_code stop)
 
 static cy_value task_stopped_error(struct vm *vm, cy_value record)
 {
-    cy_err stop = value_is_error(vm, record) ? error_reason(vm, record) : CY_ERR(STOP_CANCELLED);
+    bool is_told = value_is_error(vm, record);
+    cy_err stop = is_told ? error_reason(vm, record) : CY_ERR(STOP_CANCELLED);
+    cy_bytes why = is_told ? error_message(vm, record) : CY_BYTES_NONE;
+    if (why.count == 0) why = cy_bytes_from_text(cy_err_text(stop, vm_is_korean(vm)));
     struct builder text;
     builder_init(&text);
-    builder_printf(&text, vm_message_text(MESSAGE_TASK_STOPPED, vm_is_korean(vm)),
-                   cy_err_text(stop, vm_is_korean(vm)));
+    builder_printf(&text, vm_message_text(MESSAGE_TASK_STOPPED, vm_is_korean(vm)), CY_BYTES_ARG(why));
     cy_value error =
         error_make(vm, task_stop_reason((enum cy_err_code)stop.code), builder_view(&text), value_nil());
     builder_fini(&text);

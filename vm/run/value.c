@@ -106,8 +106,7 @@ static cy_err value_next_pair(struct vm *vm, struct value_pair *pair, cy_value *
     }
     default: {
         const struct map_object *a = map_object_of(pair->a), *b = map_object_of(pair->b);
-        while (pair->index < a->entry_count && a->entries[pair->index].key.tag == TAG_ABSENT) pair->index++;
-        if (pair->index >= a->entry_count) return CY_OK;
+        if (!map_object_seek(a, &pair->index)) return CY_OK;
         const struct map_object_entry *entry = &a->entries[pair->index++];
         uint32_t at;
         CY_TRY(map_object_find(vm, b, entry->key, entry->hash, &at));

@@ -9,6 +9,7 @@
 
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
+#include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
 #include "vm/run/handle.h"
 #include "vm/run/list.h"
@@ -16,6 +17,9 @@
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
+
+/* A fall of the heap that is worth giving pages back for: the end of a bomb, not of a usual request. */
+#define VM_GIVE_BACK_BYTES (UINT64_C(64) << 20)
 
 uint64_t vm_cpu_ns(struct vm *vm)
 {
@@ -83,6 +87,10 @@ cy_err vm_new(const struct vm_options *options, struct vm **vm_out)
     cy_bytes fields[ERROR_FIELD_COUNT];
     for (int i = 0; i < ERROR_FIELD_COUNT; i++) fields[i] = cy_bytes_from_text(names[i]);
     cy_err err = record_shape_new(vm, NULL, CY_BYTES("error"), fields, ERROR_FIELD_COUNT, &vm->error_shape);
+    static const uint32_t kinds[ERROR_FIELD_COUNT] = {1u << KIND_STR, 1u << KIND_STR, RECORD_FIELD_ANY,
+                                                      1u << KIND_LIST};
+    for (uint32_t i = 0; i < ERROR_FIELD_COUNT && !cy_failed(err); i++)
+        err = record_shape_rule(vm, vm->error_shape, i, kinds[i], NULL);
     cy_bytes text = cy_bytes_from_text(cy_err_text(CY_ERR(NO_MEMORY), options->korean));
     if (!cy_failed(err)) err = error_new(vm, CY_ERR(NO_MEMORY), text, value_nil(), &vm->memory_error);
     if (cy_failed(err)) {
@@ -218,6 +226,7 @@ bool vm_run(struct vm *vm)
     if (CY_UNLIKELY(vm->deadline_count > 0)) deadline_expire(vm);
     for (uint32_t turns = vm->group_count; turns > 0 && vm->group_first; turns--) schedule_group_turn(vm);
     vm->in_run = false;
+    if (vm->heap_bytes > vm->heap_bytes_high) vm->heap_bytes_high = vm->heap_bytes;
     if (CY_UNLIKELY(vm->refs != NULL)) {
         vm->search.credit++;
         (void)refs_work(vm, false);
@@ -234,7 +243,12 @@ bool vm_idle(struct vm *vm)
 {
     if (vm->dead && memory_drain_later(vm, 4096)) return true;
     bool more = vm->refs && refs_work(vm, true);
-    return more || vm->dead;
+    if (more || vm->dead) return true;
+    if (CY_UNLIKELY(vm->heap_bytes_high > vm->heap_bytes + VM_GIVE_BACK_BYTES)) {
+        vm->heap_bytes_high = vm->heap_bytes;
+        mem_give_back();
+    }
+    return false;
 }
 
 /* -- waking ---------------------------------------------------------------------------------------------- */
@@ -268,3 +282,5 @@ void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_byt
     if (message.count == 0) message = cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm)));
     vm_complete_error(vm, ticket, error_make(vm, reason, message, value_nil()));
 }
+
+#undef VM_GIVE_BACK_BYTES

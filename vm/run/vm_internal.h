@@ -25,6 +25,7 @@ struct vm {
     uint64_t heap_bytes;
     uint64_t heap_bytes_peak;
     uint64_t heap_bytes_max;
+    uint64_t heap_bytes_high; /* most at the end of a turn since memory was given back to the system */
     uint64_t heap_objects;
     struct object *dead; /* containers whose contents are still to be freed, by container.dead_next */
     bool freeing;

@@ -118,11 +118,13 @@ static struct shared_entry *shared_seek(struct shared_table *table, cy_bytes key
             /* Places are twice the keys, so probing stays short and the bound need not be sharp: processes that claim
              * at the same moment may pass it together. Counting last, one that is killed takes no room from the
              * others. */
-            if (__atomic_load_n(table->key_count, __ATOMIC_RELAXED) >= table->key_count_max) return NULL;
-            if (__atomic_compare_exchange_n(&entry->mark, &mark, claim, false, __ATOMIC_ACQ_REL,
-                                            __ATOMIC_ACQUIRE)) {
+            bool full = __atomic_load_n(table->key_count, __ATOMIC_ACQUIRE) >= table->key_count_max;
+            /* The last room may have been taken, since we looked, for this very key: then its mark is there now. */
+            if (full && (mark = __atomic_load_n(&entry->mark, __ATOMIC_ACQUIRE)) == 0) return NULL;
+            if (!full && __atomic_compare_exchange_n(&entry->mark, &mark, claim, false, __ATOMIC_ACQ_REL,
+                                                     __ATOMIC_ACQUIRE)) {
                 mark = claim;
-                __atomic_fetch_add(table->key_count, 1, __ATOMIC_RELAXED);
+                __atomic_fetch_add(table->key_count, 1, __ATOMIC_RELEASE);
             }
         }
         if ((mark & ~SHARED_READY) != claim) continue;

@@ -199,6 +199,28 @@ static cy_bytes text_nearest_of(const char *wanted, const char *const *names, si
     return nearest.best;
 }
 
+/* A hint's price is bounded by the name's length, and told; a program's own question may be longer. */
+START_TEST(test_nearest_of_long_names)
+{
+    char a[NEAREST_NAME_BYTES + 2], b[NEAREST_NAME_BYTES + 2];
+    memset(a, 'x', sizeof a);
+    memset(b, 'x', sizeof b);
+    b[7] = 'y';
+    for (size_t count = NEAREST_NAME_BYTES; count <= NEAREST_NAME_BYTES + 1; count++) {
+        struct nearest nearest;
+        nearest_init(&nearest, cy_bytes_of(a, count));
+        nearest_offer(&nearest, cy_bytes_of(b, count));
+        bool is_short = count <= NEAREST_NAME_BYTES;
+        ck_assert_uint_eq(nearest.best.count, is_short ? count : 0);
+        ck_assert_uint_eq(nearest.work, is_short ? count * count : 0);
+        nearest.bytes_max = SIZE_MAX;
+        nearest_offer(&nearest, cy_bytes_of(b, count));
+        ck_assert_uint_eq(nearest.best.count, count);
+        ck_assert_uint_eq(nearest.best_distance, 1);
+    }
+}
+END_TEST
+
 START_TEST(test_nearest_name)
 {
     static const char *const names[] = {"print", "point", "route", "경로찾기", "출력", "list", "lost"};
@@ -244,6 +266,7 @@ Suite *unit_suite_base_text(void)
     tcase_add_test(tests, test_edit_distance);
     tcase_add_test(tests, test_edit_distance_stops_at_its_limit);
     tcase_add_test(tests, test_nearest_name);
+    tcase_add_test(tests, test_nearest_of_long_names);
     tcase_add_test(tests, test_particle_at_the_end_of_a_word);
     suite_add_tcase(suite, tests);
     return suite;

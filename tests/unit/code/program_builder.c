@@ -197,12 +197,12 @@ uint32_t pb_record(struct program_builder *b, const char *name, const char *cons
     return PB_HAS(b, records, struct record_type) - 1;
 }
 
-void pb_field_kind(struct program_builder *b, uint32_t record, uint32_t field, uint8_t kind, uint32_t type)
+void pb_field_kinds(struct program_builder *b, uint32_t record, uint32_t field, uint32_t kinds, uint32_t type)
 {
     CHECK(record < PB_HAS(b, records, struct record_type));
     struct record_type *records = (struct record_type *)(void *)b->records.data;
     CHECK(field < records[record].field_count);
-    records[record].fields[field].kind = kind;
+    records[record].fields[field].kinds = kinds;
     records[record].fields[field].record = type;
 }
 

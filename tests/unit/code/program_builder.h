@@ -42,7 +42,8 @@ uint32_t pb_module(struct program_builder *b, const char *name, const char *file
 uint32_t pb_global(struct program_builder *b, const char *name);
 uint32_t pb_record(struct program_builder *b, const char *name, const char *const *fields);
 /* Fields take any value until this says otherwise. `type`: a record's index, or PROGRAM_NO_INDEX. */
-void pb_field_kind(struct program_builder *b, uint32_t record, uint32_t field, uint8_t kind, uint32_t type);
+void pb_field_kinds(struct program_builder *b, uint32_t record, uint32_t field, uint32_t kinds,
+                    uint32_t type);
 void pb_export(struct program_builder *b, const char *name, enum export_kind kind, uint32_t index);
 void pb_init(struct program_builder *b, uint32_t function);
 

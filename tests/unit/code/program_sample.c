@@ -244,12 +244,13 @@ struct program *program_sample_broad(void)
     pb_module(b, "프로그램/main", "프로그램/main.han");
     uint32_t routes = pb_global(b, "routes");
     uint32_t route = pb_record(b, "Route", fields);
-    pb_field_kind(b, route, 0, KIND_STR, PROGRAM_NO_INDEX);
-    pb_field_kind(b, route, 1, KIND_FLOAT, PROGRAM_NO_INDEX);
+    pb_field_kinds(b, route, 0, RECORD_FIELD_KIND(KIND_STR), PROGRAM_NO_INDEX);
+    pb_field_kinds(b, route, 1, RECORD_FIELD_KIND(KIND_FLOAT), PROGRAM_NO_INDEX);
     pb_export(b, "Route", EXPORT_RECORD, route);
     uint32_t two = pb_record(b, "Pair", pair);
-    pb_field_kind(b, two, 0, KIND_RECORD, route);
-    pb_field_kind(b, two, 1, KIND_RECORD, PROGRAM_NO_INDEX);
+    pb_field_kinds(b, two, 0, RECORD_FIELD_KIND(KIND_RECORD), route);
+    pb_field_kinds(b, two, 1, RECORD_FIELD_KIND(KIND_RECORD), PROGRAM_NO_INDEX);
+    pb_field_kinds(b, two, 2, RECORD_FIELD_KIND(KIND_NIL) | RECORD_FIELD_KIND(KIND_RECORD), route);
     sample_operators(b);
     sample_loops(b);
     sample_handlers(b);

@@ -382,11 +382,17 @@ static struct record_field *spoil_any_field(struct program *program, struct spoi
     return &record->fields[spoil_random_below(random, record->field_count)];
 }
 
+/* No kind, every kind, one that is not there, and one beside those that are. */
 static bool spoil_field_kind(struct program *program, struct spoil_random *random)
 {
+    const uint32_t bad[] = {0,
+                            RECORD_FIELD_KIND(KIND_COUNT) - 1,
+                            RECORD_FIELD_KIND(KIND_COUNT),
+                            RECORD_FIELD_KIND(31) | 1,
+                            RECORD_FIELD_ANY - 1,
+                            RECORD_FIELD_ANY >> 1};
     struct record_field *field = spoil_any_field(program, random);
-    if (field)
-        field->kind = (uint8_t)(KIND_COUNT + spoil_random_below(random, RECORD_FIELD_ANY - KIND_COUNT));
+    if (field) field->kinds = bad[spoil_random_below(random, CY_COUNT_OF(bad))];
     return field;
 }
 
@@ -394,8 +400,9 @@ static bool spoil_field_type(struct program *program, struct spoil_random *rando
 {
     struct record_field *field = spoil_any_field(program, random);
     if (!field) return false;
-    uint8_t kind = (uint8_t)spoil_random_below(random, KIND_COUNT);
-    field->kind = kind == KIND_RECORD ? RECORD_FIELD_ANY : kind;
+    uint32_t kinds = 1 + spoil_random_below(random, RECORD_FIELD_KIND(KIND_COUNT) - 2);
+    kinds &= ~RECORD_FIELD_KIND(KIND_RECORD);
+    field->kinds = kinds ? kinds : RECORD_FIELD_ANY;
     field->record = spoil_random_below(random, PROGRAM_NO_INDEX); /* also one that is there */
     return true;
 }
@@ -404,7 +411,7 @@ static bool spoil_field_record(struct program *program, struct spoil_random *ran
 {
     struct record_field *field = spoil_any_field(program, random);
     if (!field) return false;
-    field->kind = KIND_RECORD;
+    field->kinds = RECORD_FIELD_KIND(KIND_RECORD) | spoil_random_below(random, 16);
     field->record = program->record_count + spoil_random_below(random, 3);
     return true;
 }

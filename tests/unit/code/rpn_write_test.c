@@ -25,8 +25,8 @@ START_TEST(test_a_whole_program)
     pb_module(b, "main", "main.han");
     uint32_t global = pb_global(b, "경로");
     uint32_t record = pb_record(b, "Route", fields);
-    pb_field_kind(b, record, 0, KIND_STR, PROGRAM_NO_INDEX);
-    pb_field_kind(b, record, 1, KIND_RECORD, record);
+    pb_field_kinds(b, record, 0, RECORD_FIELD_KIND(KIND_STR), PROGRAM_NO_INDEX);
+    pb_field_kinds(b, record, 1, RECORD_FIELD_KIND(KIND_RECORD), record);
     uint32_t init = pb_function(b, "", 0, 0, 0);
     pb_init(b, init);
     pb_op(b, OP_INT8, -1);

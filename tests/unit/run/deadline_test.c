@@ -102,10 +102,9 @@ START_TEST(test_time_left_and_bounds)
     static const struct {
         int64_t ms;
         const char *text;
-    } rows[] = {
-        {LIMIT_TIMEOUT_MS, "good"}, /* TIMEOUT_MS */
-        {LIMIT_TIMEOUT_MS + 1, "task.deadline: milliseconds must be 0..86400000, not 86400001"},
-        {-1, "task.deadline: milliseconds must be 0..86400000, not -1"}};
+    } rows[] = {{LIMIT_TIMEOUT_MS, "good"}, /* TIMEOUT_MS */
+                {LIMIT_TIMEOUT_MS + 1, "task.deadline: milliseconds must be 0..86400000, not 86400001"},
+                {-1, "task.deadline: milliseconds must be 0..86400000, not -1"}};
     for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
         cy_value ms = value_int(rows[i].ms);
         ck_assert(!cy_failed(run_host_start(&host, "range", &ms, 1, &end, NULL)));

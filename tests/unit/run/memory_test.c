@@ -33,6 +33,8 @@ static const char source[] =
     "export fn spawns() { for i in 0..20000 { task.wait(spawn small(i)) } return 1 }\n"
     "fn small(i) { return [i, i, i] }\n"
     "export fn in_defer() { defer { let s = \"x\" loop { s = s + s } } let s = \"x\" loop { s = s + s } }\n"
+    "export fn rings() { for i in 0..200 { let c = ref(nil) c.value = [c, large()] } }\n"
+    "fn large() { let xs = [0] for i in 0..10 { xs = xs + xs } return xs }\n"
     "export fn answer() { return 42 }\n"
     "export fn main(args) { }\n";
 
@@ -60,7 +62,25 @@ START_TEST(test_bombs)
                       (unsigned long long)host.vm->heap_bytes, (unsigned long long)host.vm->ref_count);
     }
     ck_assert_str_eq(run_host_printed(&host), "");
-    ck_assert_ptr_nonnull(strstr(builder_text_view(&host.stopped), "memory limit is used up\n  at in_defer"));
+    ck_assert_ptr_nonnull(
+        strstr(builder_text_view(&host.stopped),
+               "memory limit is used up (limit TASK_MEMORY_BYTES: 4194304 bytes)\n  at in_defer"));
+    run_host_close(&host);
+}
+END_TEST
+
+/* Cells that only hold each other, few and large, are found in the idle turns behind their task, however little else
+ * happens: here it is exactly one turn. */
+START_TEST(test_cycles_that_a_task_leaves_are_found_when_it_has_ended)
+{
+    run_source_open(&host, source, VM_BYTES, TASK_BYTES);
+    ck_assert(!cy_failed(run_host_start(&host, "rings", NULL, 0, &end, NULL)));
+    uint64_t before = host.vm->heap_bytes;
+    while (!end.ended) (void)vm_run(host.vm);
+    ck_assert_int_eq(end.outcome, CALL_RETURNED);
+    while (vm_idle(host.vm)) {}
+    ck_assert_msg(host.vm->ref_count == 0, "%llu cells, %llu bytes", (unsigned long long)host.vm->ref_count,
+                  (unsigned long long)(host.vm->heap_bytes - before));
     run_host_close(&host);
 }
 END_TEST
@@ -93,7 +113,9 @@ START_TEST(test_task_memory_bytes)
         ck_assert_uint_eq(fiber->memory_bytes_max, LIMIT_TASK_MEMORY_BYTES);
         while (vm_run(host.vm)) {}
         if (past)
-            run_source_expect_report(&end, CALL_STOPPED, "the task's memory limit is used up");
+            run_source_expect_report(
+                &end, CALL_STOPPED,
+                "the task's memory limit is used up (limit TASK_MEMORY_BYTES: 268435456 bytes)");
         else
             run_source_expect(&end, "1");
     }
@@ -124,6 +146,7 @@ Suite *unit_suite_run_memory(void)
     TCase *tests = tcase_create("memory");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, test_bombs);
+    tcase_add_test(tests, test_cycles_that_a_task_leaves_are_found_when_it_has_ended);
     tcase_add_test(tests, test_what_is_let_go_of_counts_no_more);
     tcase_add_test(tests, test_task_memory_bytes);
     tcase_add_test(tests, test_main_has_no_soft_limit);

@@ -18,6 +18,9 @@ static const char source[] =
     "export fn loops(a, b) { let n = 0 for i in 0..2 { if a == b { n = n + 1 } } return n }\n"
     "export fn caught(a, b) { try { return [a] == [b] } catch e { return e } }\n"
     "export fn short() { return 1 }\n"
+    "let seen = nil\n"
+    "export fn defers(a, b) { defer { seen = [[1], a] == [[2], a] } return a == b }\n"
+    "export fn was() { return seen }\n"
     "export fn main(args) { }\n";
 
 /* [[0, ""], [1, ""], ...] */
@@ -81,8 +84,27 @@ START_TEST(test_stopped_meanwhile)
     ck_assert_ptr_nonnull(fiber->work);
     vm_cancel(host.vm, fiber);
     while (vm_run(host.vm)) {}
-    run_source_expect_report(&end, CALL_STOPPED, "stop: the task was cancelled\n  at caught (main.han:5:46)");
+    run_source_expect_report(&end, CALL_STOPPED, "stop: the task was cancelled\n  at caught (main.han:5:43)");
     run_host_close(&host); /* nothing is left */
+}
+END_TEST
+
+/* The defer of a stopped task compares too: that is another ==, not the rest of the first. */
+START_TEST(test_a_defer_compares_again)
+{
+    run_source_open(&host, source, 0, UINT64_MAX);
+    cy_value args[2] = {large(100000, 5), large(100000, 5)};
+    struct run_end end;
+    struct fiber *fiber;
+    ck_assert(!cy_failed(run_host_start(&host, "defers", args, 2, &end, &fiber)));
+    ck_assert(vm_run(host.vm) && vm_run(host.vm));
+    ck_assert_ptr_nonnull(fiber->work);
+    vm_cancel(host.vm, fiber);
+    while (vm_run(host.vm)) {}
+    run_source_expect_report(&end, CALL_STOPPED, "stop: the task was cancelled");
+    run_source_call(&host, "was", &end);
+    run_source_expect(&end, "false");
+    run_host_close(&host);
 }
 END_TEST
 
@@ -95,7 +117,9 @@ START_TEST(test_stopped_by_its_allowance)
     struct run_end end;
     ck_assert(!cy_failed(run_host_start(&host, "caught", args, 2, &end, NULL)));
     while (vm_run(host.vm)) {}
-    run_source_expect_report(&end, CALL_STOPPED, "stop: the CPU allowance is used up\n  at caught");
+    run_source_expect_report(&end, CALL_STOPPED,
+                             "stop: the CPU allowance is used up (limit CPU_BURST_MS: 1000 ms)\n"
+                             "  at caught");
     run_host_close(&host);
 }
 END_TEST
@@ -108,6 +132,7 @@ Suite *unit_suite_run_pause(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_every_form);
     tcase_add_test(tests, test_stopped_meanwhile);
+    tcase_add_test(tests, test_a_defer_compares_again);
     tcase_add_test(tests, test_stopped_by_its_allowance);
     suite_add_tcase(suite, tests);
     return suite;

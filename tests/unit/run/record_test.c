@@ -46,7 +46,7 @@ START_TEST(test_a_rule_outlives_its_type)
 {
     ck_assert(run_host_open(&host, NULL, 0));
     struct record_shape *inner = record_test_shape("Inner"), *outer = record_test_shape("Outer");
-    OK(record_shape_rule(host.vm, outer, 0, KIND_RECORD, inner));
+    OK(record_shape_rule(host.vm, outer, 0, RECORD_FIELD_KIND(KIND_RECORD), inner));
     cy_value good = record_test_make(inner, value_int(1));
     ck_assert(record_check_field(host.vm, outer, 0, good));
     cy_value holder = record_test_make(outer, good); /* keeps both types */
@@ -73,8 +73,8 @@ START_TEST(test_types_that_name_each_other_are_freed)
 {
     ck_assert(run_host_open(&host, NULL, 0));
     struct record_shape *a = record_test_shape("A"), *b = record_test_shape("B");
-    OK(record_shape_rule(host.vm, a, 0, KIND_RECORD, b));
-    OK(record_shape_rule(host.vm, b, 0, KIND_RECORD, a));
+    OK(record_shape_rule(host.vm, a, 0, RECORD_FIELD_KIND(KIND_RECORD), b));
+    OK(record_shape_rule(host.vm, b, 0, RECORD_FIELD_KIND(KIND_RECORD), a));
     record_shape_unref(host.vm, a);
     record_shape_unref(host.vm, b);
     run_host_close(&host);
@@ -92,7 +92,7 @@ START_TEST(test_adding_obeys_the_rule)
 {
     ck_assert(run_host_open(&host, NULL, 0));
     struct record_shape *shape = record_test_shape("R");
-    OK(record_shape_rule(host.vm, shape, 0, KIND_INT, NULL));
+    OK(record_shape_rule(host.vm, shape, 0, RECORD_FIELD_KIND(KIND_INT), NULL));
     cy_value record = record_test_make(shape, value_int(1)), name, slots[2];
     OK(string_new(host.vm, CY_BYTES("f"), &name));
     const cy_value added[] = {value_float(0.5), value_bool(true), name};

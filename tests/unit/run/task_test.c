@@ -297,14 +297,16 @@ START_TEST(test_places_across_tasks)
                              "  spawned in read (main.han:7:30)\n"
                              "  awaited in read (main.han:7:20)\n");
     run_source_call(&host, "stopped", &end);
-    run_source_expect_report(&end, CALL_FAILED,
-                             "limit: the task was stopped: the CPU allowance is used up\n"
-                             "  at spin (main.han:8:13)\n"
-                             "  spawned in stopped (main.han:9:33)\n"
-                             "  awaited in stopped (main.han:9:23)\n");
+    run_source_expect_report(
+        &end, CALL_FAILED,
+        "limit: the task was stopped: the CPU allowance is used up (limit CPU_BURST_MS: 1000 ms)\n"
+        "  at spin (main.han:8:13)\n"
+        "  spawned in stopped (main.han:9:33)\n"
+        "  awaited in stopped (main.han:9:23)\n");
     run_source_call(&host, "caught", &end);
-    run_source_expect_report(&end, CALL_STOPPED,
-                             "stop: the CPU allowance is used up\n  at caught (main.han:10:28)\n");
+    run_source_expect_report(
+        &end, CALL_STOPPED,
+        "stop: the CPU allowance is used up (limit CPU_BURST_MS: 1000 ms)\n  at caught (main.han:10:28)\n");
     run_host_close(&host);
 }
 END_TEST

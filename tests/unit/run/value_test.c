@@ -117,6 +117,33 @@ START_TEST(test_string_hash_follows_the_text)
 END_TEST
 
 /* Insertion order stands through replacing, removing and growing past every size of the slots. */
+/* Whoever takes the first, or the second, key and removes it must not walk over all that went before. */
+START_TEST(test_map_removal_leaves_few_holes)
+{
+    for (size_t which = 0; which < 2; which++) {
+        cy_value map = empty_map(), value, key;
+        bool removed;
+        for (int64_t i = 0; i < 3000; i++) OK(map_set(host.vm, &map, value_int(i), value_int(i)));
+        const struct map_object *object = map_object_of(map);
+        uint64_t bytes = host.vm->heap_bytes;
+        for (int64_t i = (int64_t)which; i < 2990; i++) {
+            ck_assert(map_entry_at(map, which, &key, &value));
+            ck_assert_int_eq(key.as.i, i);
+            OK(map_remove(host.vm, &map, key, &removed));
+            uint32_t holes = object->entry_count - object->live_count;
+            ck_assert(holes <= object->live_count || holes < 40);
+            ck_assert(which == 1 || object->live_count == 0 ||
+                      object->entries[object->first_live].key.tag == TAG_INT);
+            ck_assert(map_get(host.vm, map, value_int(2999), &removed, &value).code == 0 && removed);
+        }
+        ck_assert_uint_lt(host.vm->heap_bytes, bytes / 4); /* and gives memory back */
+        for (int64_t i = 0; i < 100; i++) OK(map_set(host.vm, &map, value_int(i), value_int(i)));
+        ck_assert(map_get(host.vm, map, value_int(99), &removed, &value).code == 0 && removed);
+        value_unref(host.vm, map);
+    }
+}
+END_TEST
+
 START_TEST(test_map_keeps_order)
 {
     cy_value map = empty_map(), value, key;
@@ -386,6 +413,7 @@ Suite *unit_suite_run_value(void)
     tcase_add_test(tests, test_append_is_amortised);
     tcase_add_test(tests, test_string_hash_follows_the_text);
     tcase_add_test(tests, test_map_keeps_order);
+    tcase_add_test(tests, test_map_removal_leaves_few_holes);
     tcase_add_test(tests, test_map_churn_stays_small);
     tcase_add_test(tests, test_map_keys);
     tcase_add_test(tests, test_map_copy_on_write);

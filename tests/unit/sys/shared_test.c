@@ -10,11 +10,11 @@
 
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static const hash_seed seed = {1, 2};
@@ -97,16 +97,18 @@ START_TEST(test_killed_processes_hold_nobody_up)
     enum { WORKERS = 3, KILLS = 60, KEYS = 5000 };
     struct shared_table *table;
     pid_t pids[WORKERS];
+    int64_t goal = 0, *done_number;
     ck_assert(!cy_failed(shared_table_new(KEYS + 1, seed, &table)));
+    ck_assert(!cy_failed(shared_table_take(table, CY_BYTES("done"), &done_number)));
     for (int kill_number = 0; kill_number < KILLS; kill_number++) {
         for (int i = 0; i < WORKERS; i++) {
             pids[i] = fork();
             ck_assert_int_ge(pids[i], 0);
             if (pids[i] == 0) worker(table, KEYS);
         }
-        /* Not a wait for something: where it hits is chance, and that is the point. */
-        struct timespec pause = {.tv_nsec = 100000 + (kill_number * 37 % 50) * 20000};
-        nanosleep(&pause, NULL);
+        /* Where it hits is chance, and that is the point; but each time some work was done before it. */
+        goal += 1 + kill_number * 37 % 50 * 100;
+        while (shared_get(done_number) < goal) sched_yield();
         for (int i = 0; i < WORKERS; i++) {
             int status;
             ck_assert_int_eq(kill(pids[i], SIGKILL), 0);

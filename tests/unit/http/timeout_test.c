@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tests/unit/http/timeout_test.c: proves each timeout of a server and its proxy on a simulated clock: what happens to
+ * client and upstream, and that it happens neither before its time nor after. A machine that is busy changes nothing:
+ * the clock moves only when everybody waits.
+ *
+ *   clients (here) ── server ── proxy ── upstream (here, bytes written by hand)
+ */
+#include "tests/support/loop_sim.h"
+#include "vm/base/builder.h"
+#include "vm/base/limits.h"
+#include "vm/http/server.h"
+
+#include <check.h>
+
+enum { HEADER_MS = 3000, KEEP_ALIVE_MS = 5000, BODY_MS = 7000, FIRST_BYTE_MS = 11000, IDLE_MS = 13000 };
+enum { TIMEOUT_TURNS_MAX = 20000 };
+
+/* One end of a connection, ours. */
+struct timeout_peer {
+    struct stream *stream;
+    struct stream_read read;
+    struct stream_write write;
+    struct builder received;
+    uint64_t last_ms; /* when something came last, the end included */
+    bool ended, clean, writing;
+};
+
+static struct loop *loop;
+static struct loop_sim *sim;
+static struct log logger;
+static struct http_client *client;
+static struct http_server *server;
+static struct upstream *upstream;
+static struct http_verdict *proxy, *answer;
+static struct loop_socket *listener;
+static struct loop_accept listener_accept;
+static struct timeout_peer back; /* the upstream's last connection */
+static unsigned back_count;
+
+/* -- ends ------------------------------------------------------------------------------------------------ */
+
+static void timeout_on_read(struct stream_read *read)
+{
+    struct timeout_peer *peer = CY_CONTAINER_OF(read, struct timeout_peer, read);
+    peer->last_ms = loop_now_ms(loop);
+    if (!read->buffer) {
+        peer->ended = true;
+        peer->clean = !cy_failed(read->err);
+        return;
+    }
+    builder_bytes(&peer->received, buffer_view(read->buffer));
+    buffer_unref(&read->buffer);
+    stream_read_start(peer->stream, &peer->read);
+}
+
+static void timeout_on_written(struct stream_write *write)
+{
+    CY_CONTAINER_OF(write, struct timeout_peer, write)->writing = false;
+}
+
+static void timeout_peer_open(struct timeout_peer *peer, int owned_descriptor)
+{
+    struct loop_socket *socket;
+    *peer = (struct timeout_peer){.read.done = timeout_on_read, .write.done = timeout_on_written};
+    builder_init(&peer->received);
+    ck_assert(!cy_failed(loop_socket_open(loop, owned_descriptor, &socket)));
+    ck_assert(!cy_failed(stream_tcp_new(loop, socket, &peer->stream)));
+    stream_read_start(peer->stream, &peer->read);
+}
+
+static void timeout_turn(unsigned *turns)
+{
+    ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert_uint_lt((*turns)++, TIMEOUT_TURNS_MAX);
+}
+
+static void timeout_peer_close(struct timeout_peer *peer)
+{
+    if (!peer->stream) return;
+    stream_close(&peer->stream);
+    for (unsigned turns = 0; peer->writing || !peer->ended;) {
+        loop_wake(loop);
+        timeout_turn(&turns);
+    }
+    builder_fini(&peer->received);
+}
+
+static void timeout_send(struct timeout_peer *peer, const char *text)
+{
+    peer->write.send = (struct loop_send){.parts = {cy_bytes_from_text(text)}, .part_count = 1};
+    peer->writing = true;
+    stream_write_start(peer->stream, &peer->write);
+    for (unsigned turns = 0; peer->writing;) timeout_turn(&turns);
+}
+
+/* Turns until the text has been received, and takes all up to its end. */
+static void timeout_await(struct timeout_peer *peer, const char *text)
+{
+    cy_bytes wanted = cy_bytes_from_text(text);
+    for (unsigned turns = 0;;) {
+        const uint8_t *at = peer->stream && peer->received.count
+                                ? memmem(peer->received.data, peer->received.count, wanted.data, wanted.count)
+                                : NULL;
+        if (at) {
+            size_t used = (size_t)(at - peer->received.data) + wanted.count;
+            memmove(peer->received.data, peer->received.data + used, peer->received.count -= used);
+            return;
+        }
+        ck_assert_msg(!peer->ended, "it ended instead of: %s", text);
+        timeout_turn(&turns);
+    }
+}
+
+static void timeout_await_end(struct timeout_peer *peer)
+{
+    for (unsigned turns = 0; !peer->ended;) timeout_turn(&turns);
+}
+
+/* The clock of the simulator gives each wait a microsecond, which may carry into one more millisecond. */
+static void timeout_expect_after(const struct timeout_peer *peer, uint64_t begin_ms, uint64_t ms)
+{
+    ck_assert_uint_ge(peer->last_ms - begin_ms, ms);
+    ck_assert_uint_le(peer->last_ms - begin_ms, ms + 1);
+}
+
+/* -- the world ------------------------------------------------------------------------------------------- */
+
+static void timeout_on_request(void *context, struct http_exchange *exchange)
+{
+    (void)context;
+    bool here = cy_bytes_equal(http_exchange_request(exchange)->path, CY_BYTES("/here"));
+    http_exchange_answer(exchange, here ? answer : proxy);
+}
+
+static void timeout_on_gone(void *context, struct http_exchange *exchange)
+{
+    (void)context;
+    (void)exchange;
+}
+
+static void timeout_on_accept(struct loop_op *op)
+{
+    struct loop_accept *accept = CY_CONTAINER_OF(op, struct loop_accept, op);
+    if (accept->descriptor < 0) return;
+    timeout_peer_close(&back);
+    timeout_peer_open(&back, accept->descriptor);
+    back_count++;
+}
+
+static void timeout_open(void)
+{
+    const struct loop_sim_options options = {.seed = 5};
+    struct address address;
+    log_init(&logger);
+    logger.level_min = LOG_ERROR + 1;
+    back = (struct timeout_peer){0};
+    back_count = 0;
+    ck_assert(!cy_failed(loop_sim_new(&options, &loop, &sim)));
+    ck_assert(!cy_failed(address_from_ip(CY_BYTES("10.0.0.1"), 80, &address)));
+    ck_assert(!cy_failed(loop_socket_open(loop, loop_sim_listen(sim, &address), &listener)));
+    listener_accept = (struct loop_accept){.op.done = timeout_on_accept};
+    loop_accept(listener, &listener_accept);
+    const struct http_client_options client_options = {
+        .loop = loop, .log = &logger, .first_byte_timeout_ms = FIRST_BYTE_MS, .idle_timeout_ms = IDLE_MS};
+    ck_assert(!cy_failed(http_client_new(&client_options, &client)));
+    ck_assert(!cy_failed(upstream_open(client, CY_BYTES("http://10.0.0.1"), &upstream, NULL)));
+    ck_assert(!cy_failed(http_verdict_proxy(upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &proxy, NULL)));
+    ck_assert(!cy_failed(http_verdict_respond(200, CY_BYTES("x\n"), NULL, 0, &answer, NULL)));
+    const struct http_server_options server_options = {.loop = loop,
+                                                       .log = &logger,
+                                                       .client = client,
+                                                       .on_request = timeout_on_request,
+                                                       .on_gone = timeout_on_gone,
+                                                       .header_timeout_ms = HEADER_MS,
+                                                       .keep_alive_ms = KEEP_ALIVE_MS,
+                                                       .body_idle_timeout_ms = BODY_MS};
+    ck_assert(!cy_failed(http_server_new(&server_options, &server)));
+}
+
+static void timeout_close(void)
+{
+    timeout_peer_close(&back);
+    http_server_free(&server);
+    http_verdict_unref(&proxy);
+    http_verdict_unref(&answer);
+    upstream_unref(&upstream);
+    http_client_free(&client);
+    loop_socket_close(&listener);
+    ck_assert(!cy_failed(loop_flush(loop)));
+    loop_free(&loop); /* CHECKs that nothing is left */
+}
+
+static void timeout_connect(struct timeout_peer *peer)
+{
+    struct loop_socket *socket;
+    struct stream *far;
+    struct address address;
+    int a, b;
+    loop_sim_pair(sim, &a, &b);
+    timeout_peer_open(peer, a);
+    ck_assert(!cy_failed(loop_socket_open(loop, b, &socket)));
+    ck_assert(!cy_failed(stream_tcp_new(loop, socket, &far)));
+    ck_assert(!cy_failed(address_from_ip(CY_BYTES("10.0.0.2"), 1, &address)));
+    stream_set_addresses(far, &address, NULL);
+    ck_assert(!cy_failed(http_server_adopt(server, far)));
+}
+
+/* -- tests ----------------------------------------------------------------------------------------------- */
+
+START_TEST(test_a_connection_that_never_speaks_is_closed_without_a_word)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_connect(&peer);
+    timeout_await_end(&peer);
+    timeout_expect_after(&peer, begin_ms, HEADER_MS);
+    ck_assert(peer.clean && peer.received.count == 0);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* The time of a head is from its first byte to its end: progress does not extend it. */
+START_TEST(test_a_head_that_does_not_end_is_408)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "GET / HTTP/1.1\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    struct timeout_peer other; /* its life moves the clock to the middle of the head's time */
+    timeout_connect(&other);
+    timeout_send(&other, "GET /here HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    timeout_await_end(&other);
+    timeout_peer_close(&other);
+    timeout_send(&peer, "Host: a\r\n");
+    timeout_await(&peer, "HTTP/1.1 408 Request Timeout\r\n");
+    timeout_expect_after(&peer, begin_ms, HEADER_MS);
+    timeout_await(&peer, "Connection: close\r\n");
+    timeout_await(&peer, "408 Request Timeout: the head did not come in time\n");
+    timeout_await_end(&peer);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+START_TEST(test_an_idle_connection_is_closed_without_a_word)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    for (int i = 0; i < 2; i++) { /* each answer gives it the whole time again */
+        timeout_send(&peer, "GET /here HTTP/1.1\r\nHost: a\r\n\r\n");
+        timeout_await(&peer, "\r\n\r\nx\n");
+    }
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await_end(&peer);
+    timeout_expect_after(&peer, begin_ms, KEEP_ALIVE_MS);
+    ck_assert(peer.clean && peer.received.count == 0);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+START_TEST(test_a_body_that_does_not_come_is_408_and_cuts_the_upstream)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
+    timeout_await(&back, "\r\n\r\nhello");
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await(&peer, "HTTP/1.1 408 Request Timeout\r\n");
+    timeout_expect_after(&peer, begin_ms, BODY_MS);
+    timeout_await(&peer, "Connection: close\r\n");
+    timeout_await(&peer, "408 Request Timeout: the body did not come in time\n");
+    timeout_await_end(&peer);
+    timeout_await_end(&back);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+START_TEST(test_no_answer_in_time_is_504)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    timeout_await(&back, "\r\n\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await(&peer, "HTTP/1.1 504 Gateway Timeout\r\n");
+    timeout_expect_after(&peer, begin_ms, FIRST_BYTE_MS);
+    timeout_await(&peer, "\r\n\r\n504 Gateway Timeout\n");
+    timeout_await_end(&back);
+    timeout_send(&peer, "GET /here HTTP/1.1\r\nHost: a\r\n\r\n"); /* the client's connection stays */
+    timeout_await(&peer, "\r\n\r\nx\n");
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+START_TEST(test_an_answer_that_stops_is_cut_off)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
+    timeout_await(&back, "\r\n\r\n");
+    timeout_send(&back, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+    timeout_await(&peer, "\r\n\r\nhello");
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await_end(&peer);
+    timeout_expect_after(&peer, begin_ms, IDLE_MS);
+    ck_assert_uint_eq(peer.received.count, 0); /* five bytes of ten, and nothing that would complete them */
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+Suite *unit_suite_http_timeout(void);
+Suite *unit_suite_http_timeout(void)
+{
+    Suite *suite = suite_create("http_timeout");
+    TCase *tests = tcase_create("timeout");
+    tcase_add_test(tests, test_a_connection_that_never_speaks_is_closed_without_a_word);
+    tcase_add_test(tests, test_a_head_that_does_not_end_is_408);
+    tcase_add_test(tests, test_an_idle_connection_is_closed_without_a_word);
+    tcase_add_test(tests, test_a_body_that_does_not_come_is_408_and_cuts_the_upstream);
+    tcase_add_test(tests, test_no_answer_in_time_is_504);
+    tcase_add_test(tests, test_an_answer_that_stops_is_cut_off);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
