@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/editors_test.py: proves that the files of docs/editors fit each other and the language: JSON that an editor
-# can read, paths that exist, a grammar that knows every spelling of every keyword where it is one, and nowhere else;
-# and that crownyc doc says all mistakes and writes nothing then.
+# tests/system/editors_test.py: proves that the files of docs/editors fit each other and the language: JSON that an
+# editor can read, paths that exist, a grammar that knows every spelling of every keyword where it is one, and nowhere
+# else; and that crownyc doc says all mistakes and writes nothing then.
 
 import json
 import pathlib
