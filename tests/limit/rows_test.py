@@ -96,6 +96,7 @@ TESTED = {
     "PATH_DEPTH": (BENEATH, "test_limits_of_a_path"),
     "PATH_RULES": (BENEATH, "test_rules_are_bounded"),
     "HELPER_THREADS": (HELPER, "test_bounds_and_cancelling"),
+    "HELPER_WAITING": ("tests/system/files_test.py", "test_pipes_that_do_not_answer_leave_threads_for_files"),
     "HELPER_JOBS": (HELPER, "test_bounds_and_cancelling"),
     "OUTPUT_RING_BYTES": (OUTPUT, "test_the_longest_piece"),
     "LOG_REPEAT_TEXTS": (LOG, "test_texts_remembered"),

@@ -267,4 +267,76 @@ def test_procfs_is_closed_unless_it_is_named(folder):
                 ["permission", "permission"], "writing and listing")
 
 
+def program(folder, text, *options):
+    source = folder / "a.han"
+    source.write_text(text)
+    return run([CROWNYC, "run", *options, source], cwd=folder)
+
+
+def test_pipes_that_do_not_answer_leave_threads_for_files(folder):
+    """Two readers may wait, a third is refused at once; a file is read meanwhile; stopped ones give their place back."""
+    os.mkfifo(folder / "pipe")
+    held = os.open(folder / "pipe", os.O_RDWR)
+    (folder / "file").write_text("ordinary")
+    code, out, err = program(folder, """
+import "fs"
+import "task"
+fn reader() { return fs.read("pipe") }
+fn limited() { task.deadline(300) return fs.read("pipe") }
+export fn main(args) {
+    let first = [spawn reader(), spawn reader()]
+    task.sleep(50)
+    try { fs.read("pipe") } catch e { print(e.kind) }
+    print(fs.read("file"))
+    for t in first { task.cancel(t) }
+    task.sleep(200)
+    let t = spawn limited()
+    try { task.wait(t) } catch e { print(e.kind) }
+}
+""")
+    os.close(held)
+    check_equal((code, out, err), (EXIT_OK, "too_many\nordinary\ntimeout\n", ""), "reading")
+
+
+def test_a_deadline_ends_a_read_before_there_is_a_loop(folder):
+    os.mkfifo(folder / "pipe")
+    held = os.open(folder / "pipe", os.O_RDWR)
+    code, _, err = program(folder, """
+import "fs"
+import "task"
+export fn main(args) { task.deadline(100) fs.read("pipe") }
+""")
+    os.close(held)
+    check_equal(code, EXIT_PROGRAM, "exit code")
+    check_in("deadline", err, "message")
+
+
+def test_contents_on_helper_threads_count(folder):
+    """Reading without an end and writing one text many times stay within the VM's memory together."""
+    code, out, err = program(folder, """
+import "fs"
+import "task"
+import "text"
+fn endless() { return fs.read("/dev/zero") }
+fn write(i, content) { fs.write("f\\(i % 4)", content) }
+export fn main(args) {
+    task.sleep(1)
+    let tasks = []
+    for i in 0..4 { tasks = tasks + [spawn endless()] }
+    for t in tasks { try { task.wait(t) print("read") } catch e { print(e.kind) } }
+    let content = text.repeat("x", 200000000)
+    tasks = []
+    for i in 0..8 { tasks = tasks + [spawn write(i, content)] }
+    let failed = 0
+    for t in tasks { try { task.wait(t) } catch e { failed = failed + 1 } }
+    print(failed > 0)
+    for line in text.split(fs.read("/proc/self/status"), "\\n") {
+        if text.starts_with(line, "VmHWM:") { print(int(text.trim(text.trim(text.slice(line, 6, len(line))), "kB ")) < 2500000) }
+    }
+}
+""".replace("\\\\", "\\"), "--allow", "write", "--allow", "read=/proc,read=/dev")
+    check_equal((code, err), (EXIT_OK, ""), "exit code and stderr")
+    check_equal(out.splitlines(), ["memory"] * 4 + ["true", "true"], "lines")
+
+
 run_all(globals())

@@ -30,7 +30,7 @@ static cy_err generation_read(const struct path_rules *rules, const char *path, 
     if (!rules) return file_read(path, bytes_max, content);
     builder_init(&below);
     cy_err err = path_rules_find(rules, PATH_READ, cy_bytes_from_text(path), &root, &below);
-    if (!cy_failed(err)) err = file_below_read(root, (const char *)below.data, bytes_max, content);
+    if (!cy_failed(err)) err = file_below_read(root, (const char *)below.data, bytes_max, NULL, content);
     builder_fini(&below);
     return err;
 }

@@ -93,8 +93,12 @@ enum native_outcome job_start(struct native_call *call, struct job *job)
     struct runtime *runtime = runtime_of(call->vm);
     job->runtime = runtime;
     job->helper.run = job_run;
-    if (!runtime->loop) return job_in_place(call, job);
-    cy_err err = job_need_helpers(runtime);
+    cy_err err = CY_OK;
+    /* With others there, or a deadline, the thread must not wait. */
+    if (!runtime->loop && (vm_fiber_count(call->vm) > 1 || runtime->deadline_seen))
+        err = runtime_need_loop(runtime);
+    if (!cy_failed(err) && !runtime->loop) return job_in_place(call, job);
+    if (!cy_failed(err)) err = job_need_helpers(runtime);
     if (!cy_failed(err)) err = helper_pool_submit(runtime->helpers, &job->helper);
     if (cy_failed(err)) {
         job->release(job);
@@ -116,7 +120,7 @@ void job_shut(struct runtime *runtime)
         next = helper->next;
         ((struct job *)helper)->release((struct job *)helper);
     }
-    helper_pool_free(&runtime->helpers);
+    runtime->helpers_hang = !helper_pool_free(&runtime->helpers);
 }
 
 #undef JOB_SHUT_WAIT_MS

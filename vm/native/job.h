@@ -13,11 +13,13 @@
 #include "vm/native/runtime_internal.h"
 #include "vm/sys/helper.h"
 
+#include <stdatomic.h>
+
 struct job {
     struct helper_job helper; /* first */
     struct runtime *runtime;
     wait_ticket ticket;
-    bool abandoned; /* the task was stopped: only `release` follows */
+    atomic_bool abandoned; /* the task was stopped: only `release` follows; the work may look at it */
     /* On any thread: sees the job and nothing else. */
     void (*work)(struct job *job);
     /* On the VM's thread: the result, or an error with its text in `message`. */

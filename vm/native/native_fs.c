@@ -14,10 +14,15 @@
 #include "vm/native/job.h"
 #include "vm/native/native_bodies.h"
 #include "vm/run/object.h"
+#include "vm/sys/file.h"
 #include "vm/sys/file_below.h"
 #include "vm/sys/path_rules.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
+
+#define NATIVE_FS_POLL_MS 20 /* until a stopped task gives its thread back */
 
 struct native_fs_job {
     struct job job; /* first */
@@ -28,6 +33,9 @@ struct native_fs_job {
     struct builder content; /* what is written, or was read; names */
     size_t count;           /* of names */
     size_t bytes_max;
+    size_t bytes_left; /* of the VM when it began */
+    size_t held_bytes; /* of runtime->job_bounds */
+    bool waiting;      /* counted there */
     bool flag;
     struct file_status status;
     cy_err err;
@@ -40,21 +48,59 @@ struct native_fs_operation {
     cy_err (*result)(struct native_fs_job *job, struct vm *vm, cy_value *owned_out);
 };
 
+static const struct native_fs_operation native_fs_undone = {"fs", PATH_WRITE, NULL, NULL};
+
 static const char *native_fs_path(struct native_fs_job *job) { return (const char *)job->below.data; }
 
 /* -- on the helper thread -------------------------------------------------------------------------------- */
 
+/* All that jobs hold together stays within what the VM had left. */
+static cy_err native_fs_grow(void *context, size_t bytes)
+{
+    struct native_fs_job *job = context;
+    job->held_bytes += bytes;
+    size_t before = atomic_fetch_add(&job->job.runtime->job_bounds.bytes, bytes);
+    return before + bytes > job->bytes_left ? CY_ERR(NO_MEMORY) : CY_OK;
+}
+
+/* A pipe may never answer: some threads are kept for files, and a task that was stopped gives its own back. */
+static cy_err native_fs_wait(void *context, int descriptor, bool to_write)
+{
+    struct native_fs_job *job = context;
+    struct job_bounds *bounds = &job->job.runtime->job_bounds;
+    struct pollfd wait = {.fd = descriptor, .events = to_write ? POLLOUT : POLLIN};
+    unsigned before = job->waiting ? 0 : atomic_fetch_add(&bounds->waiting, 1);
+    job->waiting = true;
+    if (before >= LIMIT_HELPER_WAITING) return CY_ERR_DETAIL(TOO_MANY, LIMIT_HELPER_WAITING);
+    for (;;) {
+        int result = poll(&wait, 1, NATIVE_FS_POLL_MS);
+        if (result > 0) return CY_OK;
+        if (result < 0 && errno != EINTR) return cy_err_from_errno(errno);
+        if (job->job.abandoned) return CY_ERR(CANCELLED);
+    }
+}
+
+static struct file_patience native_fs_patience(struct native_fs_job *job)
+{
+    return (struct file_patience){job, native_fs_grow, native_fs_wait};
+}
+
 static cy_err native_fs_work_read(struct native_fs_job *job)
 {
-    return file_below_read(job->root, native_fs_path(job), job->bytes_max, &job->content);
+    struct file_patience patience = native_fs_patience(job);
+    return file_below_read(job->root, native_fs_path(job), job->bytes_max, &patience, &job->content);
 }
 static cy_err native_fs_work_write(struct native_fs_job *job)
 {
-    return file_below_write(job->root, native_fs_path(job), builder_view(&job->content), FILE_WRITE_REPLACE);
+    struct file_patience patience = native_fs_patience(job);
+    return file_below_write(job->root, native_fs_path(job), builder_view(&job->content), FILE_WRITE_REPLACE,
+                            &patience);
 }
 static cy_err native_fs_work_append(struct native_fs_job *job)
 {
-    return file_below_write(job->root, native_fs_path(job), builder_view(&job->content), FILE_WRITE_APPEND);
+    struct file_patience patience = native_fs_patience(job);
+    return file_below_write(job->root, native_fs_path(job), builder_view(&job->content), FILE_WRITE_APPEND,
+                            &patience);
 }
 static cy_err native_fs_work_write_atomic(struct native_fs_job *job)
 {
@@ -160,12 +206,29 @@ static cy_err native_fs_result_temporary(struct native_fs_job *job, struct vm *v
     return err;
 }
 
+/* What was made for a task that is gone. The name is ours and unguessable, so nobody else's is removed. */
+static void native_fs_undo(struct native_fs_job *job)
+{
+    struct builder path;
+    if (cy_failed(job->err) || job->operation->result != native_fs_result_temporary) return;
+    builder_init(&path);
+    path_join(builder_view(&job->below), builder_view(&job->content), &path);
+    const char *text = builder_text_view(&path);
+    if (text) job->err = file_below_remove(job->root, text);
+    builder_fini(&path);
+    job->operation = &native_fs_undone;
+}
+
 /* -- jobs ------------------------------------------------------------------------------------------------ */
 
 static void native_fs_work(struct job *base)
 {
     struct native_fs_job *job = (struct native_fs_job *)base;
     job->err = job->operation->work(job);
+    if (job->waiting) atomic_fetch_sub(&job->job.runtime->job_bounds.waiting, 1);
+    job->waiting = false;
+    /* Nobody will learn the name. */
+    if (job->job.abandoned) native_fs_undo(job);
 }
 
 static void native_fs_describe(struct builder *out, const char *name, cy_bytes path, cy_err err, bool korean)
@@ -199,6 +262,8 @@ static cy_err native_fs_finish(struct job *base, cy_value *owned_out, struct bui
 static void native_fs_release(struct job *base)
 {
     struct native_fs_job *job = (struct native_fs_job *)base;
+    if (job->job.abandoned) native_fs_undo(job);
+    if (job->held_bytes) atomic_fetch_sub(&job->job.runtime->job_bounds.bytes, job->held_bytes);
     builder_fini(&job->below);
     builder_fini(&job->read_below);
     builder_fini(&job->to_below);
@@ -226,6 +291,9 @@ static struct native_fs_job *native_fs_open(struct native_call *call,
     job->job.finish = native_fs_finish;
     job->job.release = native_fs_release;
     job->operation = operation;
+    job->err = CY_ERR(CANCELLED); /* until it ran */
+    job->job.runtime = runtime;
+    job->bytes_left = vm_memory_left(call->vm, SIZE_MAX);
     builder_init(&job->below);
     builder_init(&job->read_below);
     builder_init(&job->to_below);
@@ -270,7 +338,7 @@ static enum native_outcome native_fs_with_content(struct native_call *call,
     cy_bytes content = string_bytes(call->args[1]);
     struct native_fs_job *job = native_fs_open(call, operation, string_bytes(call->args[0]));
     if (!job) return NATIVE_FAIL;
-    if (content.count <= vm_memory_left(call->vm, LIMIT_STRING_BYTES)) builder_bytes(&job->content, content);
+    if (!cy_failed(native_fs_grow(job, content.count))) builder_bytes(&job->content, content);
     native_charge(call, 1 + content.count / 1024);
     if (job->content.count == content.count && !job->content.failed) return job_start(call, &job->job);
     native_fs_release(&job->job);
@@ -371,3 +439,5 @@ enum native_outcome native_fs_temporary_folder(struct native_call *call)
         "fs.temporary_folder", PATH_WRITE, native_fs_work_temporary_folder, native_fs_result_temporary};
     return native_fs_temporary(call, &operation);
 }
+
+#undef NATIVE_FS_POLL_MS

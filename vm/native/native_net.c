@@ -180,11 +180,13 @@ static void native_net_give(struct native_net_object *object, struct buffer *own
 {
     cy_value text;
     cy_err err = string_new(object->runtime->vm, buffer_view(owned_buffer), &text);
-    buffer_unref(&owned_buffer);
-    if (cy_failed(err))
+    if (cy_failed(err)) {
+        object->unread = owned_buffer; /* want of memory may pass: the stream must not have a hole */
         native_net_answer_failed(&object->reading, "net.read", err);
-    else
-        native_net_answer(&object->reading, text);
+        return;
+    }
+    buffer_unref(&owned_buffer);
+    native_net_answer(&object->reading, text);
 }
 
 static void native_net_on_read(struct stream_read *read)
@@ -270,8 +272,9 @@ enum native_outcome native_net_read(struct native_call *call)
     if (object->unread) {
         cy_value text;
         cy_err err = string_new(call->vm, buffer_view(object->unread), &text);
+        if (cy_failed(err)) return native_fail(call, err, "net.read");
         buffer_unref(&object->unread);
-        return cy_failed(err) ? native_fail(call, err, "net.read") : native_return(call, text);
+        return native_return(call, text);
     }
     if (object->finished && !cy_failed(object->finished_err)) return NATIVE_DONE;
     if (object->finished)

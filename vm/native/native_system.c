@@ -60,11 +60,6 @@ enum native_outcome native_env_names(struct native_call *call)
     return native_fail(call, err, "env.names: %s", cy_err_text(err, vm_korean(call->vm)));
 }
 
-enum native_outcome native_clock_ms(struct native_call *call)
-{
-    return native_return(call, value_int((int64_t)(clock_monotonic_ns() / 1000000)));
-}
-
 enum native_outcome native_process_pid(struct native_call *call)
 {
     return native_return(call, value_int(getpid()));

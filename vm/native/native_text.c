@@ -5,7 +5,7 @@
  * In:   arguments already checked against native.def. Out: new str values.
  * Invariant: work that grows with its input charges the budget, about one step per 100 bytes. A result of known size
  *            is written where it stays.
- * Not here: letters and columns (native_text_unicode.c), numbers and byte forms (native_text_form.c).
+ * Not here: letters and columns (native_text_unicode.c), numbers (native_text_form.c).
  */
 #define _GNU_SOURCE /* memmem */
 #include "vm/base/limits.h"

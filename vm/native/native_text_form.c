@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/native/native_text_form.c: module text: how numbers and bytes are written.
+ * vm/native/native_text_form.c: module text: how numbers and values are written.
  *
  * In:   arguments already checked against native.def. Out: new str values.
  * Not here: reading ints with a base (native_int.c), the text of any value (`str`, native_core.c).
@@ -70,51 +70,4 @@ enum native_outcome native_text_quote(struct native_call *call)
     if (!cy_failed(err)) return native_text_return_built(call, &built, "text.quote");
     builder_fini(&built);
     return native_text_failed(call, err, "text.quote");
-}
-
-enum native_outcome native_text_to_hex(struct native_call *call)
-{
-    static const char digits[] = "0123456789abcdef";
-    cy_bytes text = native_text_arg(call, 0);
-    cy_value hex;
-    uint8_t *to;
-    cy_err err = string_new_blank(call->vm, 2 * text.count, &hex, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.to_hex");
-    native_text_charge(call, 2 * text.count);
-    for (size_t i = 0; i < text.count; i++) {
-        *to++ = (uint8_t)digits[text.data[i] >> 4];
-        *to++ = (uint8_t)digits[text.data[i] & 15];
-    }
-    return native_return(call, hex);
-}
-
-/* 0..15, or 16 for what is no digit. */
-static unsigned native_text_form_hex_digit(uint8_t byte)
-{
-    if (byte >= '0' && byte <= '9') return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10u : 16u;
-}
-
-enum native_outcome native_text_from_hex(struct native_call *call)
-{
-    cy_bytes text = native_text_arg(call, 0);
-    cy_value bytes;
-    uint8_t *to;
-    if (text.count % 2)
-        return native_fail(call, CY_ERR(VALUE), "text.from_hex: %zu digits are no whole bytes", text.count);
-    cy_err err = string_new_blank(call->vm, text.count / 2, &bytes, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.from_hex");
-    native_text_charge(call, text.count);
-    for (size_t i = 0; i < text.count; i += 2) {
-        unsigned high = native_text_form_hex_digit(text.data[i]),
-                 low = native_text_form_hex_digit(text.data[i + 1]);
-        if ((high | low) > 15) {
-            value_unref(call->vm, bytes);
-            return native_fail(call, CY_ERR(VALUE), "text.from_hex: no hexadecimal digit at byte %zu",
-                               high > 15 ? i : i + 1);
-        }
-        *to++ = (uint8_t)(high << 4 | low);
-    }
-    return native_return(call, bytes);
 }

@@ -257,6 +257,7 @@ static void runtime_deadline_fired(struct timer *timer)
 static void runtime_on_deadline(void *host, uint64_t at_ns)
 {
     struct runtime *runtime = host;
+    runtime->deadline_seen = true;
     if (!runtime->loop || at_ns == runtime->deadline_ns) return;
     uint64_t now_ns = clock_monotonic_ns();
     runtime->deadline_ns = at_ns;
@@ -329,7 +330,7 @@ static void runtime_close(struct runtime *runtime)
     generation_plan_fini(&runtime->plan);
     mem_free(runtime->workers.user);
     runtime_free_shared(runtime);
-    path_rules_free(&runtime->rules);
+    if (!runtime->helpers_hang) path_rules_free(&runtime->rules);
     runtime_output_shut(runtime);
 }
 
@@ -392,7 +393,7 @@ void runtime_free(struct runtime **runtime)
     if (!*runtime) return;
     runtime_close(*runtime);
     runtime_report_fini(*runtime);
-    mem_free(*runtime);
+    if (!(*runtime)->helpers_hang) mem_free(*runtime);
     *runtime = NULL;
 }
 

@@ -27,6 +27,8 @@
 #include "vm/sys/path_rules.h"
 #include "vm/sys/shared.h"
 
+#include <stdatomic.h>
+
 /* What process.workers asked for; the driver carries it out once vm_run has returned. */
 struct workers_request {
     bool asked;                        /* once in the life of a process */
@@ -110,6 +112,12 @@ struct runtime {
     /* -- files (job.c) -- */
     struct path_rules *rules;
     struct helper_pool *helpers; /* NULL until needed */
+    struct job_bounds {
+        atomic_size_t bytes; /* outside of the VM's heap that jobs hold */
+        atomic_uint waiting; /* jobs whose pipe does not answer, each on a thread */
+    } job_bounds;
+    bool helpers_hang;  /* at the end: a job still looks at the rules and at us */
+    bool deadline_seen; /* some task has, or had, a deadline */
     struct loop_socket *helpers_socket;
     struct loop_ready helpers_ready;
     /* -- output (runtime_output.c) -- */

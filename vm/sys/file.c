@@ -33,7 +33,8 @@ static ssize_t file_read_step(int descriptor, void *room, size_t bytes, off_t of
 }
 
 /* Reads to the end: from the current place when `offset` is -1, else from there without moving. */
-static cy_err file_read_rest(int descriptor, off_t offset, size_t bytes_max, struct builder *out)
+static cy_err file_read_rest(int descriptor, off_t offset, size_t bytes_max,
+                             const struct file_patience *patience, struct builder *out)
 {
     struct stat status;
     size_t expected_bytes = 0;
@@ -45,10 +46,17 @@ static cy_err file_read_rest(int descriptor, off_t offset, size_t bytes_max, str
         size_t step = expected_bytes > total_bytes ? expected_bytes - total_bytes + 1 : FILE_READ_STEP_BYTES;
         if (step > bytes_max - total_bytes)
             step = bytes_max - total_bytes + 1; /* sees one byte past the limit */
+        size_t free_bytes = out->capacity - out->count;
+        if (patience && step > free_bytes)
+            CY_TRY(patience->grow(patience->context, cy_max_size(step - free_bytes, out->capacity)));
         uint8_t *room = builder_reserve(out, step);
         if (!room) return CY_ERR(NO_MEMORY);
         ssize_t count = file_read_step(descriptor, room, step, offset < 0 ? -1 : offset + (off_t)total_bytes);
         if (count < 0 && errno == EISDIR) return CY_ERR(BAD_FORMAT);
+        if (count < 0 && patience && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            CY_TRY(patience->wait(patience->context, descriptor, false));
+            continue;
+        }
         if (count < 0) return cy_err_from_errno(errno);
         if (count == 0) return CY_OK;
         total_bytes += (size_t)count;
@@ -62,7 +70,7 @@ cy_err file_read(const char *path, size_t bytes_max, struct builder *out)
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return cy_err_from_errno(errno);
     size_t count_before = out->count;
-    cy_err err = file_read_rest(descriptor, -1, bytes_max, out);
+    cy_err err = file_read_rest(descriptor, -1, bytes_max, NULL, out);
     if (cy_failed(err)) out->count = count_before;
     close(descriptor);
     return err;
@@ -71,7 +79,7 @@ cy_err file_read(const char *path, size_t bytes_max, struct builder *out)
 cy_err file_read_descriptor(int descriptor, size_t bytes_max, struct builder *out)
 {
     size_t count_before = out->count;
-    cy_err err = file_read_rest(descriptor, 0, bytes_max, out);
+    cy_err err = file_read_rest(descriptor, 0, bytes_max, NULL, out);
     if (cy_failed(err)) out->count = count_before;
     return err;
 }
@@ -79,16 +87,31 @@ cy_err file_read_descriptor(int descriptor, size_t bytes_max, struct builder *ou
 cy_err file_read_stream(int descriptor, size_t bytes_max, struct builder *out)
 {
     size_t count_before = out->count;
-    cy_err err = file_read_rest(descriptor, -1, bytes_max, out);
+    cy_err err = file_read_rest(descriptor, -1, bytes_max, NULL, out);
     if (cy_failed(err)) out->count = count_before;
     return err;
 }
 
-cy_err file_write_all(int descriptor, cy_bytes bytes)
+cy_err file_read_patient(int descriptor, size_t bytes_max, const struct file_patience *patience,
+                         struct builder *out)
+{
+    size_t count_before = out->count;
+    cy_err err = file_read_rest(descriptor, -1, bytes_max, patience, out);
+    if (cy_failed(err)) out->count = count_before;
+    return err;
+}
+
+cy_err file_write_all(int descriptor, cy_bytes bytes) { return file_write_patient(descriptor, bytes, NULL); }
+
+cy_err file_write_patient(int descriptor, cy_bytes bytes, const struct file_patience *patience)
 {
     while (bytes.count > 0) {
         ssize_t count = write(descriptor, bytes.data, bytes.count);
         if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && patience && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            CY_TRY(patience->wait(patience->context, descriptor, true));
+            continue;
+        }
         if (count < 0) return cy_err_from_errno(errno);
         bytes = cy_bytes_skip(bytes, (size_t)count);
     }

@@ -18,6 +18,15 @@ CY_NODISCARD cy_err file_sealed(const char *label, cy_bytes bytes, int *descript
 CY_NODISCARD cy_err file_read_descriptor(int descriptor, size_t bytes_max, struct builder *out);
 /* Appends what a descriptor still gives, to its end: for pipes and stdin. Errors as file_read. May wait. */
 CY_NODISCARD cy_err file_read_stream(int descriptor, size_t bytes_max, struct builder *out);
+/* What a caller wants to hear of while a file is read or written. */
+struct file_patience {
+    void *context;
+    cy_err (*grow)(void *context, size_t bytes);                  /* before memory is taken */
+    cy_err (*wait)(void *context, int descriptor, bool to_write); /* it would block: a pipe, a terminal */
+};
+CY_NODISCARD cy_err file_read_patient(int descriptor, size_t bytes_max, const struct file_patience *patience,
+                                      struct builder *out);
+CY_NODISCARD cy_err file_write_patient(int descriptor, cy_bytes bytes, const struct file_patience *patience);
 CY_NODISCARD cy_err file_write_all(int descriptor, cy_bytes bytes); /* loops over short writes and EINTR */
 
 #endif

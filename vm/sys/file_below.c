@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 /* A pipe that nobody writes to must not hold up the open; the read then waits, as it does for any reader. */
-static cy_err file_below_open_to_read(const struct beneath_root *root, const char *path, int *descriptor_out)
+static cy_err file_below_open_to_read(const struct beneath_root *root, const char *path, bool patient,
+                                      int *descriptor_out)
 {
     CY_TRY(beneath_open(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, descriptor_out));
     struct stat status;
@@ -28,39 +29,40 @@ static cy_err file_below_open_to_read(const struct beneath_root *root, const cha
         return CY_ERR(BAD_FORMAT);
     }
     int flags = fcntl(*descriptor_out, F_GETFL);
-    if (flags >= 0) fcntl(*descriptor_out, F_SETFL, flags & ~O_NONBLOCK);
+    if (flags >= 0 && !patient) fcntl(*descriptor_out, F_SETFL, flags & ~O_NONBLOCK);
     return CY_OK;
 }
 
 cy_err file_below_read(const struct beneath_root *root, const char *path, size_t bytes_max,
-                       struct builder *out)
+                       const struct file_patience *patience, struct builder *out)
 {
     int descriptor;
-    CY_TRY(file_below_open_to_read(root, path, &descriptor));
-    cy_err err = file_read_stream(descriptor, bytes_max, out);
+    CY_TRY(file_below_open_to_read(root, path, patience != NULL, &descriptor));
+    cy_err err = file_read_patient(descriptor, bytes_max, patience, out);
     close(descriptor);
     return err;
 }
 
 /* O_NONBLOCK: a pipe without a reader is an error (ENXIO), not a wait for ever. */
 static cy_err file_below_open_to_write(const struct beneath_root *root, const char *path, int flags,
-                                       int *descriptor_out)
+                                       bool patient, int *descriptor_out)
 {
     cy_err err =
         beneath_open(root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | flags, 0666, descriptor_out);
     if (cy_is(err, CY_ERR_SYSTEM) && err.detail == EISDIR) return CY_ERR(BAD_FORMAT);
     CY_TRY(err);
     int now = fcntl(*descriptor_out, F_GETFL);
-    if (now >= 0) fcntl(*descriptor_out, F_SETFL, now & ~O_NONBLOCK);
+    if (now >= 0 && !patient) fcntl(*descriptor_out, F_SETFL, now & ~O_NONBLOCK);
     return CY_OK;
 }
 
 cy_err file_below_write(const struct beneath_root *root, const char *path, cy_bytes content,
-                        enum file_write_mode mode)
+                        enum file_write_mode mode, const struct file_patience *patience)
 {
     int descriptor;
-    CY_TRY(file_below_open_to_write(root, path, mode == FILE_WRITE_APPEND ? O_APPEND : O_TRUNC, &descriptor));
-    cy_err err = file_write_all(descriptor, content);
+    CY_TRY(file_below_open_to_write(root, path, mode == FILE_WRITE_APPEND ? O_APPEND : O_TRUNC,
+                                    patience != NULL, &descriptor));
+    cy_err err = file_write_patient(descriptor, content, patience);
     if (close(descriptor) != 0 && !cy_failed(err)) err = cy_err_from_errno(errno);
     return err;
 }

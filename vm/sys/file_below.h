@@ -11,6 +11,7 @@
 #include "vm/base/builder.h"
 #include "vm/sys/beneath.h"
 
+struct file_patience;
 struct file_status {
     int64_t bytes;
     int64_t modified_ms; /* since 1970 */
@@ -19,10 +20,11 @@ struct file_status {
 enum file_kind { FILE_KIND_FILE, FILE_KIND_FOLDER, FILE_KIND_OTHER };
 enum file_write_mode { FILE_WRITE_REPLACE, FILE_WRITE_APPEND };
 
+/* `patience` (file.h) NULL: a pipe is waited for in the read. */
 CY_NODISCARD cy_err file_below_read(const struct beneath_root *root, const char *path, size_t bytes_max,
-                                    struct builder *out);
+                                    const struct file_patience *patience, struct builder *out);
 CY_NODISCARD cy_err file_below_write(const struct beneath_root *root, const char *path, cy_bytes content,
-                                     enum file_write_mode mode);
+                                     enum file_write_mode mode, const struct file_patience *patience);
 /* A new file, synced, renamed over the path, and the folder synced. */
 CY_NODISCARD cy_err file_below_write_atomic(const struct beneath_root *root, const char *path,
                                             cy_bytes content);

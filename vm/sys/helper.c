@@ -215,22 +215,23 @@ void helper_pool_drain(struct helper_pool *pool, uint32_t wait_ms)
     helper_unlock(pool);
 }
 
-void helper_pool_free(struct helper_pool **pool_pointer)
+bool helper_pool_free(struct helper_pool **pool_pointer)
 {
     struct helper_pool *pool = *pool_pointer;
     *pool_pointer = NULL;
-    if (!pool) return;
+    if (!pool) return true;
     helper_pool_drain(pool, 0);
     helper_lock(pool);
     bool done = pool->thread_count == 0;
     helper_unlock(pool);
-    if (!done) return;
+    if (!done) return false;
     pthread_cond_destroy(&pool->work);
     pthread_cond_destroy(&pool->idle);
     pthread_mutex_destroy(&pool->lock);
     close(pool->pipe[0]);
     close(pool->pipe[1]);
     mem_free(pool);
+    return true;
 }
 
 #undef HELPER_STACK_BYTES

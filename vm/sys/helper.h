@@ -27,7 +27,8 @@ CY_NODISCARD cy_err helper_pool_new(struct helper_pool **pool_out);
 void helper_pool_drain(struct helper_pool *pool, uint32_t wait_ms);
 /* Drains without waiting. While a thread still runs its pool's memory stays: the process is about to end. Jobs that
  * wait, or were not taken, are forgotten: their owner frees them. */
-void helper_pool_free(struct helper_pool **pool);
+/* False: a job still runs; the pool and what the job looks at stay until the process ends. */
+bool helper_pool_free(struct helper_pool **pool);
 /* Readable while there are finished jobs. Borrowed. */
 int helper_pool_descriptor(const struct helper_pool *pool);
 /* TOO_MANY past LIMIT_HELPER_JOBS waiting; SYSTEM when no thread can be started. */

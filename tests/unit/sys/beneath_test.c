@@ -72,7 +72,7 @@ static const char *read_it(const char *path)
     static char text[64];
     struct builder out;
     builder_init(&out);
-    cy_err err = file_below_read(&root, path, 1000, &out);
+    cy_err err = file_below_read(&root, path, 1000, NULL, &out);
     snprintf(text, sizeof text, "%.*s", CY_BYTES_ARG(builder_view(&out)));
     builder_fini(&out);
     return cy_failed(err) ? cy_err_name(err) : text;
@@ -109,15 +109,16 @@ START_TEST(test_writing_stays_inside)
 {
     struct stat status;
     root.walk = _i;
-    ck_assert(!cy_failed(file_below_write(&root, "in", CY_BYTES("new"), FILE_WRITE_REPLACE)));
+    ck_assert(!cy_failed(file_below_write(&root, "in", CY_BYTES("new"), FILE_WRITE_REPLACE, NULL)));
     ck_assert_str_eq(read_it("sub/deep"), "new");
-    ck_assert(!cy_failed(file_below_write(&root, "to_new", CY_BYTES("x"), FILE_WRITE_REPLACE)));
+    ck_assert(!cy_failed(file_below_write(&root, "to_new", CY_BYTES("x"), FILE_WRITE_REPLACE, NULL)));
     ck_assert_str_eq(read_it("new"), "x");
-    ck_assert(!cy_failed(file_below_write(&root, "new", CY_BYTES("y"), FILE_WRITE_APPEND)));
+    ck_assert(!cy_failed(file_below_write(&root, "new", CY_BYTES("y"), FILE_WRITE_APPEND, NULL)));
     ck_assert_str_eq(read_it("new"), "xy");
+    ck_assert(cy_is(file_below_write(&root, "to_new_out", CY_BYTES("x"), FILE_WRITE_REPLACE, NULL),
+                    CY_ERR_PERMISSION));
     ck_assert(
-        cy_is(file_below_write(&root, "to_new_out", CY_BYTES("x"), FILE_WRITE_REPLACE), CY_ERR_PERMISSION));
-    ck_assert(cy_is(file_below_write(&root, "out", CY_BYTES("x"), FILE_WRITE_REPLACE), CY_ERR_PERMISSION));
+        cy_is(file_below_write(&root, "out", CY_BYTES("x"), FILE_WRITE_REPLACE, NULL), CY_ERR_PERMISSION));
     ck_assert(cy_is(file_below_write_atomic(&root, "up/new", CY_BYTES("x")), CY_ERR_PERMISSION));
     ck_assert(cy_is(file_below_make_folder(&root, "up/new", false), CY_ERR_PERMISSION));
     ck_assert(cy_is(file_below_make_folder(&root, "up/a/b", true), CY_ERR_PERMISSION));
@@ -325,7 +326,7 @@ START_TEST(test_files)
     ck_assert(!cy_failed(file_below_make_folder(&root, "a/b/c", true)));
     ck_assert(cy_is(file_below_make_folder(&root, "a/b", false), CY_ERR_EXISTS));
     ck_assert(cy_is(file_below_make_folder(&root, "file/b", true), CY_ERR_EXISTS));
-    ck_assert(!cy_failed(file_below_write(&root, "a/b/x", CY_BYTES("12345"), FILE_WRITE_REPLACE)));
+    ck_assert(!cy_failed(file_below_write(&root, "a/b/x", CY_BYTES("12345"), FILE_WRITE_REPLACE, NULL)));
     ck_assert_int_eq(chmod("a/b/x", 0640), 0);
     ck_assert(!cy_failed(file_below_write_atomic(&root, "a/b/x", CY_BYTES("123"))));
     struct stat mode;
@@ -335,7 +336,8 @@ START_TEST(test_files)
     ck_assert_int_eq(status.bytes, 3);
     ck_assert_int_eq(status.kind, FILE_KIND_FILE);
     ck_assert(cy_is(file_below_write_atomic(&root, "a/b", CY_BYTES("")), CY_ERR_BAD_FORMAT));
-    ck_assert(cy_is(file_below_write(&root, "a/b", CY_BYTES(""), FILE_WRITE_REPLACE), CY_ERR_BAD_FORMAT));
+    ck_assert(
+        cy_is(file_below_write(&root, "a/b", CY_BYTES(""), FILE_WRITE_REPLACE, NULL), CY_ERR_BAD_FORMAT));
     builder_init(&names);
     ck_assert(!cy_failed(file_below_list(&root, "a/b", 2, &names, &count)));
     ck_assert_uint_eq(count, 2); /* c and x: nothing of the atomic write is left */
