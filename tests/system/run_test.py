@@ -220,4 +220,18 @@ export fn main(args) {
     check_equal((code, out.strip(), err), (EXIT_OK, "0", ""), "exit code, zombies, stderr")
 
 
+def test_output_of_many_counts_as_memory(folder):
+    code, out, err = han(folder, """
+import "process"
+import "task"
+fn endless() { return process.run("yes", [], {output_bytes_max: 1000000000}) }
+export fn main(args) {
+    let tasks = []
+    for i in 0..4 { tasks = tasks + [spawn endless()] }
+    for t in tasks { try { task.wait(t) print("whole") } catch e { print(e.kind) } }
+}
+""")
+    check_equal((code, out.split(), err), (EXIT_OK, ["memory"] * 4, ""), "each is refused in its turn")
+
+
 run_all(globals())

@@ -49,6 +49,7 @@ struct native_run {
     struct builder input, output[2];
     size_t input_done;
     size_t output_bytes_max;
+    size_t held_bytes; /* of runtime->job_bounds */
     uint32_t timeout_ms;
     uint32_t pending;
     bool waiting;            /* the task has not been answered */
@@ -62,6 +63,7 @@ struct native_run {
 
 static void native_run_free(struct native_run *run)
 {
+    atomic_fetch_sub(&run->runtime->job_bounds.bytes, run->held_bytes);
     builder_fini(&run->input);
     builder_fini(&run->output[0]);
     builder_fini(&run->output[1]);
@@ -156,6 +158,14 @@ static cy_err native_run_result(struct native_run *run, int code, cy_value *out)
 
 /* -- its three streams ----------------------------------------------------------------------------------- */
 
+/* What all runs and file jobs hold outside of the heap stays within what the VM has left. */
+static cy_err native_run_hold(struct native_run *run, size_t bytes)
+{
+    run->held_bytes += bytes;
+    size_t before = atomic_fetch_add(&run->runtime->job_bounds.bytes, bytes);
+    return before + bytes > vm_memory_left(run->runtime->vm, SIZE_MAX) ? CY_ERR(NO_MEMORY) : CY_OK;
+}
+
 /* Takes what is there, at most `steps` pieces. OK with `*open_out`: there may be more later. */
 static cy_err native_run_read(struct native_run *run, int end, uint32_t steps, bool *open_out)
 {
@@ -163,6 +173,9 @@ static cy_err native_run_read(struct native_run *run, int end, uint32_t steps, b
     *open_out = true;
     for (uint32_t i = 0; i < steps; i++) {
         size_t room_bytes = cy_min_size(NATIVE_RUN_STEP_BYTES, run->output_bytes_max - out->count + 1);
+        size_t free_bytes = out->capacity - out->count;
+        if (room_bytes > free_bytes)
+            CY_TRY(native_run_hold(run, cy_max_size(room_bytes - free_bytes, out->capacity)));
         uint8_t *room = builder_reserve(out, room_bytes);
         if (!room) return CY_ERR(NO_MEMORY);
         ssize_t count = read(*native_run_descriptor(run, end), room, room_bytes);
@@ -385,8 +398,7 @@ static enum native_outcome native_run_read_options(struct native_call *call, str
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         if (cy_bytes_equal(name, CY_BYTES("input")) && value.tag == TAG_STR) {
             cy_bytes input = string_bytes(value);
-            if (input.count <= vm_memory_left(call->vm, LIMIT_STRING_BYTES))
-                builder_bytes(&run->input, input);
+            if (!cy_failed(native_run_hold(run, input.count))) builder_bytes(&run->input, input);
             if (run->input.count != input.count) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
         } else if (cy_bytes_equal(name, CY_BYTES("env")) && value.tag == TAG_MAP) {
             if (native_run_read_environment(call, run, value) != NATIVE_DONE) return NATIVE_FAIL;
