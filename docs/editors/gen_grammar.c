@@ -3,8 +3,8 @@
  * docs/editors/gen_grammar.c: a tool of the build that writes the TextMate grammar of Hanseon (`make docs`).
  *
  * In:   compiler/token.def and vm/code/kind.def. Out: hanseon.tmLanguage.json on standard output.
- * Invariant: links against nothing of the product. No spelling stands here: a keyword of token.def that `gen_scopes` does
- *            not know is coloured as control flow.
+ * Invariant: links against nothing of the product. No spelling stands here: a keyword of token.def that `gen_scopes`
+ *            does not know is coloured as control flow.
  */
 #include <stdio.h>
 #include <string.h>

@@ -54,8 +54,9 @@ def seeds(name, build, folder):
         for i, text in enumerate(('{"a": [1, -2.5e-3, true, null, "\\u00e9\\ud83d\\ude00"]}', "[]", '"한글"', "1e400")):
             (folder / str(i)).write_text(text)
     if name == "regex":
-        for i, text in enumerate(("\0(a+)+$\naaaaaaaaaaaaab", "\x1f(?<year>\\d{4})-(\\d\\d)\n2026-11-30", "\0\\p{Hangul}+|[^a-z]\n한글 ab",
-                                  "\2^\\s*(?:(\\w+)=(?!x)\\1)?\n a=a\nb=c")):
+        for i, text in enumerate((
+                "\0(a+)+$\naaaaaaaaaaaaab", "\x1f(?<year>\\d{4})-(\\d\\d)\n2026-11-30",
+                "\0\\p{Hangul}+|[^a-z]\n한글 ab", "\2^\\s*(?:(\\w+)=(?!x)\\1)?\n a=a\nb=c")):
             (folder / str(i)).write_text(text)
     if name == "yaml":
         text = (ROOT / "programs/gateway/gateway.yaml").read_text()

@@ -274,7 +274,7 @@ def program(folder, text, *options):
 
 
 def test_pipes_that_do_not_answer_leave_threads_for_files(folder):
-    """Two readers may wait, a third is refused at once; a file is read meanwhile; stopped ones give their place back."""
+    """Two readers may wait, a third is refused at once; a file is read meanwhile; stopped ones give it back."""
     os.mkfifo(folder / "pipe")
     held = os.open(folder / "pipe", os.O_RDWR)
     (folder / "file").write_text("ordinary")
@@ -331,7 +331,9 @@ export fn main(args) {
     for t in tasks { try { task.wait(t) } catch e { failed = failed + 1 } }
     print(failed > 0)
     for line in text.split(fs.read("/proc/self/status"), "\\n") {
-        if text.starts_with(line, "VmHWM:") { print(int(text.trim(text.trim(text.slice(line, 6, len(line))), "kB ")) < 2500000) }
+        if text.starts_with(line, "VmHWM:") {
+            print(int(text.trim(text.trim(text.slice(line, 6, len(line))), "kB ")) < 2500000)
+        }
     }
 }
 """.replace("\\\\", "\\"), "--allow", "write", "--allow", "read=/proc,read=/dev")
