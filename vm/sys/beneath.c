@@ -226,7 +226,7 @@ static bool beneath_open2(const struct beneath_root *root, const char *path, int
 
 /* -- procfs ---------------------------------------------------------------------------------------------- */
 
-/* A process's environment, memory and descriptors lie there as files: only a rule that names a folder of it opens it. */
+/* A process's environment, memory and descriptors lie there as files: a rule must name a folder of it. */
 static cy_err beneath_check_procfs(const struct beneath_root *root, int descriptor)
 {
     if (!beneath_is_procfs(descriptor)) return CY_OK;

@@ -29,9 +29,9 @@ CY_NODISCARD cy_err spawn_start(char *const *arguments, char *const *environment
                                 struct spawned *spawned_out);
 /* True once it has ended: its exit code, or 128 + the signal that ended it. */
 bool spawn_reap(struct spawned *spawned, int *code_out);
-/* Ends its whole group and closes the pipes. Does not wait: true when it is gone already, else spawn_reap says so later;
- * a process that the kernel holds (a disk that does not answer) may take any time. `ended` stays open for whoever
- * watches it. */
+/* Ends its whole group and closes the pipes. Does not wait: true when it is gone already, else spawn_reap says so
+ * later; a process that the kernel holds (a disk that does not answer) may take any time. `ended` stays open for
+ * whoever watches it. */
 bool spawn_end(struct spawned *spawned);
 void spawn_close(int *descriptor); /* one of the four; sets -1 */
 
