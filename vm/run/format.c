@@ -17,6 +17,9 @@
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
+/* A number's text takes some 50 ns, a step of the interpreter a few: print of a million must show in the budget. */
+enum { FORMAT_STEPS_PER_CONTENT = 4 };
+
 struct format_level {
     cy_value container;
     uint32_t index;
@@ -188,11 +191,13 @@ cy_err format_end(struct vm *vm, const struct builder *out)
 void value_format(struct vm *vm, cy_value value, bool quote, struct builder *out)
 {
     struct format_stack stack = {0};
+    uint64_t contents = 0;
     format_enter(vm, &stack, value, quote, out);
     while (stack.depth > 0 && !out->failed) {
         struct format_level *level = &stack.levels[stack.depth - 1];
         cy_value content;
         if (format_next(level, out, &content)) {
+            contents++;
             format_enter(vm, &stack, content, true, out);
             continue;
         }
@@ -201,4 +206,5 @@ void value_format(struct vm *vm, cy_value value, bool quote, struct builder *out
         stack.depth--;
     }
     mem_free(stack.levels);
+    vm_charge(vm, contents * FORMAT_STEPS_PER_CONTENT);
 }

@@ -205,6 +205,7 @@ static bool slow_add(struct vm *vm, cy_value *r, const struct run_step *step, cy
 {
     cy_value sum;
     cy_err err;
+    /* Swapped, slot b holds what stands at the right. */
     bool grows = (step->x & RUN_OWN_B) && !(step->x & RUN_SWAPPED);
     if (grows && value_is_unshared(b) && slow_extend(vm, run_slot(r, step->b), c, &err)) {
         if (cy_failed(err)) return slow_failed_growth(vm, err, b.tag == TAG_LIST);

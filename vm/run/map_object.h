@@ -7,7 +7,8 @@
  *   linear probing
  *
  * Invariant: at most MAP_OBJECT_SCAN_MAX entries have no slots and are searched one by one. entry_count
- *       counts removed ones, live_count does not; removed ones are never many more than half of them. Keys are hashed with the VM's seed.
+ *       counts removed ones, live_count does not; removed ones are never many
+ *       more than half of them. Keys are hashed with the VM's seed.
  */
 #ifndef CY_RUN_MAP_OBJECT_H
 #define CY_RUN_MAP_OBJECT_H

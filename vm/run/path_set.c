@@ -74,6 +74,7 @@ static bool path_no_field(struct vm *vm, cy_value container, cy_bytes name)
             nearest_offer(&nearest, string_bytes(shape->fields[i]));
     }
     path_charge_hint(vm, &nearest);
+    if (container.tag == TAG_REF) nearest.best = CY_BYTES("value"); /* its only field */
     const char *kind = value_kind_text(vm, container);
     if (nearest.best.count)
         return error_raise(vm, CY_ERR(FIELD), MESSAGE_NO_FIELD_NEAR, kind, CY_BYTES_ARG(name),
@@ -511,8 +512,8 @@ bool slow_index_add(struct vm *vm, cy_value *r, cy_value *cell, const struct run
     return path_done(vm, r, step, done);
 }
 
-/* Keeps the kind of a container whose field is to be written. The write may drop, or move, what holds the cell: the
- * cell of a ref can lie inside that ref's own value. A map or a record is unshared and so never inside what it drops. */
+/* `tag` is the container's from before the write, which may drop, or move, what holds the cell: the cell of a ref can
+ * lie inside that ref's own value. A map or a record is unshared by then and never inside what it drops. */
 static bool path_field_done(uint8_t tag, const cy_value *cell, const struct instance *instance,
                             struct run_step *step, bool done)
 {

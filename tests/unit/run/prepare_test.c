@@ -78,6 +78,52 @@ START_TEST(test_a_handler_sees_moved_locals_as_nil)
 }
 END_TEST
 
+/* A function that captures a moved local captures nil: the move is not left out because nobody else reads it. */
+START_TEST(test_a_closure_sees_a_moved_local_as_nil)
+{
+    build_begin();
+    build_function("main", 1, 1, 2);
+    pb_op(b, OP_LOCAL_TAKE, 0);
+    pb_op(b, OP_INT8, 1);
+    pb_op(b, OP_ADD);
+    pb_op(b, OP_LOCAL_SET, 1);
+    pb_op(b, OP_CLOSURE, 1);
+    pb_op(b, OP_CALL, 0);
+    pb_op(b, OP_LOCAL_GET, 1);
+    pb_op(b, OP_LIST, 2);
+    pb_op(b, OP_RETURN);
+    uint32_t child = pb_function(b, "child", 0, 0, 0);
+    ck_assert_uint_eq(child, 1);
+    pb_parent(b, 0);
+    pb_capture(b, true, 0);
+    pb_op(b, OP_CAPTURE_GET, 0);
+    pb_op(b, OP_RETURN);
+    build_open();
+    ck_assert_str_eq(run_text("main", (cy_value[]){value_int(7)}, 1), "[nil, 8]");
+    run_host_close(&host);
+}
+END_TEST
+
+/* A value that was pushed before its local is appended to is the one from before. */
+START_TEST(test_a_push_before_an_append)
+{
+    build_begin();
+    build_function("main", 1, 1, 1);
+    pb_op(b, OP_LOCAL_GET, 0);
+    pb_op(b, OP_INT8, 5);
+    pb_op(b, OP_LOCAL_APPEND, 0);
+    pb_op(b, OP_LOCAL_GET, 0);
+    pb_op(b, OP_LIST, 2);
+    pb_op(b, OP_RETURN);
+    build_open();
+    cy_value list;
+    ck_assert(!cy_failed(list_new(host.vm, 0, &list)));
+    ck_assert(!cy_failed(list_append(host.vm, &list, value_int(1))));
+    ck_assert_str_eq(run_text("main", &list, 1), "[[1], [1, 5]]");
+    run_host_close(&host);
+}
+END_TEST
+
 /* What moving leaves behind is as false as any nil, whatever the payload was. */
 START_TEST(test_a_moved_local_is_false)
 {
@@ -380,6 +426,8 @@ Suite *unit_suite_run_prepare(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_a_handler_sees_moved_locals_as_nil);
     tcase_add_test(tests, test_a_moved_local_is_false);
+    tcase_add_test(tests, test_a_closure_sees_a_moved_local_as_nil);
+    tcase_add_test(tests, test_a_push_before_an_append);
     tcase_add_test(tests, test_absent_reads_as_nil);
     tcase_add_test(tests, test_absent_is_no_required_argument);
     tcase_add_test(tests, test_preparing_is_linear);

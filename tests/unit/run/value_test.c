@@ -117,6 +117,23 @@ START_TEST(test_string_hash_follows_the_text)
 END_TEST
 
 /* Insertion order stands through replacing, removing and growing past every size of the slots. */
+/* Text of many contents is charged by their number, also where each is short. */
+START_TEST(test_formatting_is_charged)
+{
+    cy_value list;
+    OK(list_new(host.vm, 0, &list));
+    for (int i = 0; i < 1000; i++) OK(list_append(host.vm, &list, value_int(1)));
+    struct builder out;
+    format_begin(host.vm, &out);
+    int64_t budget = host.vm->budget;
+    value_format(host.vm, list, false, &out);
+    ck_assert_int_ge(budget - host.vm->budget, 4000);
+    OK(format_end(host.vm, &out));
+    builder_fini(&out);
+    value_unref(host.vm, list);
+}
+END_TEST
+
 /* Whoever takes the first, or the second, key and removes it must not walk over all that went before. */
 START_TEST(test_map_removal_leaves_few_holes)
 {
@@ -414,6 +431,7 @@ Suite *unit_suite_run_value(void)
     tcase_add_test(tests, test_string_hash_follows_the_text);
     tcase_add_test(tests, test_map_keeps_order);
     tcase_add_test(tests, test_map_removal_leaves_few_holes);
+    tcase_add_test(tests, test_formatting_is_charged);
     tcase_add_test(tests, test_map_churn_stays_small);
     tcase_add_test(tests, test_map_keys);
     tcase_add_test(tests, test_map_copy_on_write);

@@ -86,12 +86,21 @@ START_TEST(test_keys_that_only_hash_alike)
     ck_assert(run_host_open(&host, NULL, 0));
     cy_value sides[2];
     for (int side = 0; side < 2; side++) {
-        /* [1000 times [], {key: 1}, [key]] with key = [nil] or [110] */
-        cy_value key, map;
-        OK(list_new(host.vm, 0, &key));
-        OK(list_append(host.vm, &key, side ? value_int(0x6e) : value_nil()));
+        /* [1000 times [], {n: 1, f: 1}, n] and [1000 times [], {f: 1, n: 1}, f] with n = [nil] and f = [number], which
+         * hash alike: n is compared with f before it is found. */
+        cy_value keys[2], map, number = value_float(0);
+        uint64_t bits = 0x5555555555555555u ^ 0x6e, hashes[2];
+        memcpy(&number.as.f, &bits, sizeof bits);
         OK(map_new(host.vm, 0, &map));
-        OK(map_set(host.vm, &map, value_ref(key), value_int(1)));
+        for (int i = 0; i < 2; i++) {
+            OK(list_new(host.vm, 0, &keys[i]));
+            OK(list_append(host.vm, &keys[i], i == side ? value_nil() : number));
+            OK(map_set(host.vm, &map, value_ref(keys[i]), value_int(1)));
+            OK(map_object_hash_key(host.vm, keys[i], &hashes[i]));
+        }
+        ck_assert(hashes[0] == hashes[1]);
+        cy_value key = keys[0];
+        value_unref(host.vm, keys[1]);
         OK(list_new(host.vm, 0, &sides[side]));
         for (int i = 0; i < 1000; i++) {
             cy_value empty;
