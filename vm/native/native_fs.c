@@ -241,6 +241,8 @@ static void native_fs_describe(struct builder *out, const char *name, cy_bytes p
                      korean ? " (--allow read=폴더, write=폴더 참고)" : " (see --allow read=DIR, write=DIR)");
     if (cy_is(err, CY_ERR_LIMIT) && err.detail == LIMIT_FOLDER_ENTRIES)
         builder_printf(out, " (FOLDER_ENTRIES: %d)", LIMIT_FOLDER_ENTRIES);
+    if (cy_is(err, CY_ERR_TOO_MANY) && err.detail == LIMIT_HELPER_WAITING)
+        builder_printf(out, " (HELPER_WAITING: %d)", LIMIT_HELPER_WAITING);
     if (cy_is(err, CY_ERR_LIMIT) && err.detail == LIMIT_PATH_BYTES)
         builder_printf(out, " (PATH_BYTES: %d)", LIMIT_PATH_BYTES);
     if (cy_is(err, CY_ERR_LIMIT) && err.detail == LIMIT_PATH_DEPTH)

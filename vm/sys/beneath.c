@@ -226,8 +226,7 @@ static bool beneath_open2(const struct beneath_root *root, const char *path, int
 
 /* -- procfs ---------------------------------------------------------------------------------------------- */
 
-/* A process's environment, memory and descriptors lie there as files: only a rule that names a folder of it opens it.
- * */
+/* A process's environment, memory and descriptors lie there as files: a rule must name a folder of it. */
 static cy_err beneath_check_procfs(const struct beneath_root *root, int descriptor)
 {
     if (!beneath_is_procfs(descriptor)) return CY_OK;
@@ -235,8 +234,8 @@ static cy_err beneath_check_procfs(const struct beneath_root *root, int descript
     return CY_ERR(PERMISSION);
 }
 
-/* Without a folder. Links of the kernel (/dev/fd/3, /proc/1/root) lead to what other processes hold open: not
- * followed, but for the input that we were given. */
+/* Without a folder. Links of the kernel (/dev/fd/3, /proc/1/root) lead to what other processes hold open: not followed,
+ * but for the input that we were given. */
 static cy_err beneath_open_free(const char *path, int flags, mode_t mode, int *descriptor_out)
 {
     int descriptor = -1;
