@@ -295,7 +295,8 @@ export fn main(args) {
 }
 """)
     os.close(held)
-    check_equal((code, out, err), (EXIT_OK, "fs.read: pipe: too many (HELPER_WAITING: 2)\nordinary\ntimeout\n", ""), "reading")
+    check_equal((code, out, err), (EXIT_OK, "fs.read: pipe: too many (HELPER_WAITING: 2)\nordinary\ntimeout\n", ""),
+                "reading")
 
 
 def test_a_deadline_ends_a_read_before_there_is_a_loop(folder):
