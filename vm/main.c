@@ -40,7 +40,7 @@ static int main_dispatch(struct cli_options *options, int argc, char **argv)
     for (size_t k = 0; k < cli_command_count; k++) {
         nearest_offer(&nearest, cy_bytes_from_text(cli_commands[k].name));
         if (strcmp(argv[i], cli_commands[k].name) != 0) continue;
-        if (i + 1 < argc && main_asks_help(argv[i + 1])) return cli_help(options);
+        if (i + 1 < argc && main_asks_help(argv[i + 1])) return cli_help_of(options, &cli_commands[k]);
         return cli_commands[k].run(options, argc - i - 1, argv + i + 1);
     }
     fprintf(stderr, options->korean ? "%s: 모르는 명령: %s" : "%s: unknown command: %s", options->name,

@@ -90,6 +90,18 @@ def test_usage(folder):
         check_in("exit codes:", out, "help")
 
 
+def test_each_command_has_its_own_help(folder):
+    """`crownyc CMD --help` shows how that command is called, in both languages; all commands of the list have it."""
+    code, out, _ = run([CROWNYC, "--help"], env=environment())
+    names = [line.split()[0] for line in out.splitlines() if line.startswith("  ") and not line.startswith("  -")]
+    check("compile" in names and "lsp" in names and len(names) > 12, f"names: {names}")
+    for name in names:
+        for lang, first in (("en", f"usage: crownyc {name}"), ("ko", f"사용법: crownyc {name}")):
+            code, out, err = run([CROWNYC, "--lang", lang, name, "--help"], env=environment())
+            check_equal((code, err), (EXIT_OK, ""), f"{name} --help")
+            check(out.startswith(first), f"{name} --help begins {out.splitlines()[0]!r}")
+
+
 def test_a_source_that_is_not_there(folder):
     code, out, err = run([CROWNYC, "compile", "nowhere.han", "-o", "x.toau"], cwd=folder)
     check_equal((code, out), (EXIT_PROGRAM, ""), "exit code and stdout")

@@ -36,6 +36,33 @@ void cli_say_error(const struct cli_options *options, const char *path, cy_err e
             cy_err_describe(err, options->korean, why, sizeof why));
 }
 
+static void cli_help_common(bool korean)
+{
+    printf(
+        korean
+            ? "\n  --lang ko|en              알림 글의 언어 (기본: LC_ALL, LC_MESSAGES, LANG)\n"
+              "  --allow write,run,ffi     이 폴더 아래에 쓰기, 프로그램 실행, C 함수 호출을 허락한다\n"
+              "  --allow write=DIR,read=DIR  DIR 아래에 쓰기. DIR 아래만 읽기. 거듭 쓸 수 있다\n"
+              "  --deny net,read,env,...   무엇을 빼앗는다. read=DIR, write=DIR: 폴더 하나\n"
+            : "\n  --lang ko|en              language of messages (default: from LC_ALL, LC_MESSAGES or "
+              "LANG)\n"
+              "  --allow write,run,ffi     let the program write below this folder, start programs, call C "
+              "functions\n"
+              "  --allow write=DIR,read=DIR  write below DIR; read below DIR only. May be repeated\n"
+              "  --deny net,read,env,...   take something away; read=DIR, write=DIR: a folder\n");
+}
+
+static void cli_help_exit_codes(bool korean)
+{
+    printf(
+        korean
+            ? "종료 코드: 0 성공, 1 컴파일 오류나 프로그램 오류, 2 사용법, 3 잘못된 .toau, 4 설정, 5 대기할 "
+              "수 "
+              "없음, 70 내부 오류\n"
+            : "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
+              "listen, 70 internal\n");
+}
+
 int cli_help(const struct cli_options *options)
 {
     printf(options->korean ? "사용법: %s 명령 [옵션] ...\n\n" : "usage: %s COMMAND [OPTIONS] ...\n\n",
@@ -45,15 +72,23 @@ int cli_help(const struct cli_options *options)
         printf("  %-12s %-36s %s\n", command->name, command->arguments,
                options->korean ? command->korean : command->english);
     }
-    printf("\n  --lang ko|en              language of messages (default: from LC_ALL, LC_MESSAGES or LANG)\n"
-           "  --allow write,run,ffi     let the program write below this folder, start programs, call C "
-           "functions\n"
-           "  --allow write=DIR,read=DIR  write below DIR; read below DIR only. May be repeated\n"
-           "  --deny net,read,env,...   take something away; read=DIR, write=DIR: a folder\n"
-           "\nhanseonc_high SOURCE > FILE.toau and hanseonc_rpn TEXT > FILE.toau compile as filters: "
-           "messages on stderr, nothing\non stdout on failure.\n"
-           "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
-           "listen, 70 internal\n");
+    cli_help_common(options->korean);
+    printf(options->korean
+               ? "\nhanseonc_high SOURCE > FILE.toau, hanseonc_rpn TEXT > FILE.toau는 거르개로 컴파일한다: "
+                 "알림은 "
+                 "stderr로,\n실패하면 stdout은 비어 있다.\n"
+               : "\nhanseonc_high SOURCE > FILE.toau and hanseonc_rpn TEXT > FILE.toau compile as filters: "
+                 "messages on stderr, nothing\non stdout on failure.\n");
+    cli_help_exit_codes(options->korean);
+    return EXIT_CODE_OK;
+}
+
+int cli_help_of(const struct cli_options *options, const struct cli_command *command)
+{
+    printf(options->korean ? "사용법: %s %s %s\n\n  %s\n" : "usage: %s %s %s\n\n  %s\n", options->name,
+           command->name, command->arguments, options->korean ? command->korean : command->english);
+    cli_help_common(options->korean);
+    cli_help_exit_codes(options->korean);
     return EXIT_CODE_OK;
 }
 

@@ -72,6 +72,7 @@ const char *cli_one_file(struct cli_options *options, const struct cli_flag *fla
 int cli_usage(const struct cli_options *options, const char *problem, const char *what);
 void cli_say_error(const struct cli_options *options, const char *path, cy_err err);
 int cli_help(const struct cli_options *options);
+int cli_help_of(const struct cli_options *options, const struct cli_command *command);
 
 /* -- files ----------------------------------------------------------------------------------------------- */
 bool cli_ends_with(const char *text, const char *end);
