@@ -129,7 +129,7 @@ class Terminal:
         if self.pid == 0:
             with contextlib.suppress(OSError):
                 os.chdir(folder)
-                # libedit keeps two names (wcsdup) until the process ends; the tests through a pipe look for leaks of ours.
+                # libedit keeps two names (wcsdup) to the end; the tests through a pipe look for leaks of ours.
                 os.execve(CROWNYC, [str(CROWNYC), "repl", *options],
                           environment(HOME=folder, TERM="xterm", XDG_STATE_HOME=folder / "state",
                                       ASAN_OPTIONS="detect_leaks=0"))
