@@ -287,6 +287,7 @@ cy_err runtime_open(struct runtime *runtime)
     };
     CY_TRY(runtime_report_open(runtime));
     options.profile = runtime->profile;
+    if (runtime->options->stats) options.holds = &runtime->holds;
     CY_TRY(random_hash_seed(&options.seed));
     map_init(&runtime->literal_upstreams, options.seed);
     return vm_new(&options, &runtime->vm);

@@ -22,6 +22,7 @@
 #include "vm/net/dns.h"
 #include "vm/net/loop.h"
 #include "vm/net/master.h"
+#include "vm/run/holds.h"
 #include "vm/run/vm.h"
 #include "vm/sys/output.h"
 #include "vm/sys/path_rules.h"
@@ -134,6 +135,7 @@ struct runtime {
     bool exit_requested;
     int exit_code;
     struct profile *profile; /* NULL without --profile */
+    struct holds holds;      /* with --stats */
 };
 
 static inline struct runtime *runtime_of(struct vm *vm) { return (struct runtime *)vm_host(vm); }

@@ -180,6 +180,8 @@ void task_join_note(struct vm *vm, struct task *task);
 /* -- places.c */
 /* Notes the places of all frames in an error that has none yet. */
 void places_note(struct vm *vm, struct fiber *fiber, cy_value error);
+/* For holds.h: the place of the step that ended the turn. */
+void places_describe_turn(const struct fiber *fiber, struct builder *out);
 /* An error passes from a task to the one that waits: where it was spawned, and the waiter's frames (NULL: none). */
 void places_cross(struct vm *vm, cy_value error, struct instance *instance, uint32_t function, uint32_t step,
                   struct fiber *waiter);

@@ -133,6 +133,18 @@ static void places_format(const struct instance *instance, struct places_frame f
         builder_printf(out, " (%.*s)", CY_BYTES_ARG(file));
 }
 
+void places_describe_turn(const struct fiber *fiber, struct builder *out)
+{
+    const struct frame *frame = fiber->frame;
+    if (!frame || fiber->state == FIBER_POOLED) {
+        builder_text(out, "return");
+        return;
+    }
+    struct places_frame place = places_of_frame(fiber->instance, frame);
+    if (fiber->state != FIBER_WAITING && !fiber->work && place.step > 0) place.step--;
+    places_format(fiber->instance, place, "", out);
+}
+
 static cy_err places_add_text(struct vm *vm, struct builder *text, cy_value *list)
 {
     cy_value place;

@@ -19,6 +19,7 @@
 #include "vm/run/native_call.h"
 #include "vm/run/value.h"
 
+struct holds;
 struct profile;
 
 struct vm_options {
@@ -49,6 +50,7 @@ struct vm_options {
         cpu_burst_ms; /* allowance of a task but main between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
     /* Borrowed; NULL: none. It must not outlive the programs that ran. Turns end at its samples. */
     struct profile *profile;
+    struct holds *holds; /* borrowed; NULL: none. Every turn is then measured. */
 };
 
 CY_NODISCARD cy_err vm_new(const struct vm_options *options, struct vm **vm_out);
