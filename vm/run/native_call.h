@@ -79,6 +79,12 @@ wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation
 void *native_work(const struct native_call *call);
 /* `free` gets it when the body has returned DONE or FAIL, or when the task is stopped. */
 void native_keep_work(struct native_call *call, void *owned_work, void (*free)(struct vm *vm, void *work));
+/* The same for a body whose state is a struct on its C stack: `native_resume` fills it with what an earlier call has
+ * left, or says false in the first one. `native_pause` keeps it and returns AGAIN, or without memory drops it and
+ * fails. `drop` (may be NULL) frees what a state owns, when the task is stopped meanwhile. */
+bool native_resume(struct native_call *call, void *state_out, size_t bytes);
+enum native_outcome native_pause(struct native_call *call, void *state, size_t bytes,
+                                 void (*drop)(struct vm *vm, void *state), const char *native);
 /* The task's turn is over: a body that can go on later returns AGAIN. */
 bool native_turn_over(const struct native_call *call);
 /* Charges `steps` of the budget for long native work (about one per 100 bytes or items). */

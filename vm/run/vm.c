@@ -58,6 +58,7 @@ size_t vm_memory_left(const struct vm *vm, size_t bytes_max)
     uint64_t left = vm->heap_bytes < vm->heap_bytes_max ? vm->heap_bytes_max - vm->heap_bytes : 0;
     return left < bytes_max ? (size_t)left : bytes_max;
 }
+void vm_work(struct vm *vm, uint64_t steps) { vm_charge(vm, steps); }
 uint32_t vm_fiber_count(const struct vm *vm) { return vm->fiber_live_count; }
 
 void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)

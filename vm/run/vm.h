@@ -64,6 +64,9 @@ CY_NODISCARD cy_err vm_put(struct vm *vm, int descriptor, cy_bytes text);
 /* Bytes that the VM may still allocate, at most `bytes_max`: bounds scratch memory outside its heap. */
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max);
 
+/* Charges the running task for work done outside of a native_call: as native_charge. */
+void vm_work(struct vm *vm, uint64_t steps);
+
 /* -- instances: one program's module variables ----------------------------------------------------------- */
 /* Prepares the program's code and runs its initialisers (they cannot wait). The program is borrowed and must outlive
  * the instance. On failure `error_out` (may be NULL) is an owned error value, and what is returned its
