@@ -123,6 +123,7 @@ TESTED = {
     "JWT_BYTES": (LIBRARY, "test_jwt_bytes"),
     "HASH_BYTES": (LIBRARY, "test_hash_bytes"),
     "RANDOM_BYTES": (LIBRARY, "test_random_bytes"),
+    "JSON_NUMBER_BYTES": ("tests/unit/base/json_test.c", "test_number_at_and_past_the_limit"),
     "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
     "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
 }

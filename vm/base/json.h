@@ -28,7 +28,7 @@ enum json_event {
     JSON_LIST_END,
     JSON_MAP_BEGIN,
     JSON_MAP_END,
-    JSON_PAUSED  /* at reader.limit, in the middle of a long text or of white space: set it further and call again */
+    JSON_PAUSED /* at reader.limit, in the middle of a long text or of white space: set it further and call again */
 };
 
 enum json_fault {

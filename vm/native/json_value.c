@@ -18,7 +18,8 @@
 
 enum {
     JSON_VALUE_KEY_BYTES_MAX = 64,
-    JSON_VALUE_PIECE_BYTES = 64 << 10, /* of a text, of white space, and events between two looks at the budget: */
+    JSON_VALUE_PIECE_BYTES =
+        64 << 10, /* of a text, of white space, and events between two looks at the budget: */
     JSON_VALUE_PIECE_EVENTS = 256,
     JSON_VALUE_BYTES_PER_STEP = 50,
 };
@@ -147,8 +148,8 @@ static cy_err json_value_piece(struct json_value_reading *reading)
 {
     uint8_t *data = (uint8_t *)string_bytes(reading->text).data; /* nobody else has it yet */
     size_t raw_before = reading->raw_at;
-    reading->text_at +=
-        json_decode_piece(&reading->reader, &reading->raw_at, JSON_VALUE_PIECE_BYTES, data + reading->text_at);
+    reading->text_at += json_decode_piece(&reading->reader, &reading->raw_at, JSON_VALUE_PIECE_BYTES,
+                                          data + reading->text_at);
     vm_work(reading->vm, (reading->raw_at - raw_before) / (2 * JSON_VALUE_BYTES_PER_STEP));
     if (reading->raw_at < reading->reader.raw.count) return CY_OK;
     CHECK(reading->text_at == reading->reader.decoded_count);
@@ -243,7 +244,8 @@ static bool json_reading_part(struct json_value_reading *reading, cy_err *err)
             *err = event == JSON_FAILED ? CY_ERR(BAD_FORMAT) : json_value_event(reading, event);
             if (cy_failed(*err) || reading->text.tag == TAG_STR || reader->at >= reader->limit) break;
         }
-        vm_work(reading->vm, ((reader->inside ? reader->text_at : reader->at) - before) / JSON_VALUE_BYTES_PER_STEP);
+        vm_work(reading->vm,
+                ((reader->inside ? reader->text_at : reader->at) - before) / JSON_VALUE_BYTES_PER_STEP);
     }
     if (!cy_is(*err, CY_ERR_BAD_FORMAT)) return !cy_failed(*err);
     reading->failed = *err;

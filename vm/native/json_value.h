@@ -79,8 +79,9 @@ struct json_writer {
 /* The caller holds `value` until the end. */
 void json_writer_begin(struct json_writer *writer, struct vm *vm, const struct json_write_options *options);
 /* Begins with `value`, or goes on (NULL). `call` NULL: in one go. `*paused_out`: its turn is over, call again. */
-CY_NODISCARD cy_err json_writer_go(struct json_writer *writer, struct native_call *call, const cy_value *value,
-                                   struct builder *out, struct json_value_fault *fault_out, bool *paused_out);
+CY_NODISCARD cy_err json_writer_go(struct json_writer *writer, struct native_call *call,
+                                   const cy_value *value, struct builder *out,
+                                   struct json_value_fault *fault_out, bool *paused_out);
 /* Lets go of everything, at the end and in the middle. */
 void json_writer_end(struct json_writer *writer);
 
@@ -111,7 +112,8 @@ CY_NODISCARD cy_err json_reading_begin(struct json_value_reading *reading, struc
                                        const struct json_read_options *options);
 /* As json_writer_go. `*owned_out` is set when it is done. */
 CY_NODISCARD cy_err json_reading_go(struct json_value_reading *reading, struct native_call *call, bool korean,
-                                    struct json_value_fault *fault_out, cy_value *owned_out, bool *paused_out);
+                                    struct json_value_fault *fault_out, cy_value *owned_out,
+                                    bool *paused_out);
 void json_reading_end(struct json_value_reading *reading);
 
 #endif

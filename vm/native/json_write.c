@@ -104,7 +104,8 @@ static bool json_write_entry_next(struct json_writing *writing, struct json_writ
 {
     if (frame->container.tag == TAG_MAP)
         return map_next(frame->container, &frame->cursor, key_out, value_out);
-    if (!record_field_at(writing->writer->vm, frame->container, frame->cursor, key_out, value_out)) return false;
+    if (!record_field_at(writing->writer->vm, frame->container, frame->cursor, key_out, value_out))
+        return false;
     frame->cursor++;
     return true;
 }
@@ -113,7 +114,8 @@ static cy_err json_write_key_kind(struct json_writing *writing, cy_value key)
 {
     if (key.tag == TAG_STR) return CY_OK;
     char what[96];
-    snprintf(what, sizeof what, "a key is %s; keys of JSON are str", value_kind_text(writing->writer->vm, key));
+    snprintf(what, sizeof what, "a key is %s; keys of JSON are str",
+             value_kind_text(writing->writer->vm, key));
     return json_write_refuse(writing, CY_ERR(TYPE), what);
 }
 
@@ -186,15 +188,17 @@ static void json_write_merge(struct json_writer *writer, size_t count)
 {
     struct json_write_sort *sort = &writer->sort;
     uint64_t stop = writer->work + JSON_WRITE_SORT_WORK;
-    size_t middle = cy_min_size(sort->begin + sort->width, count), end = cy_min_size(middle + sort->width, count);
+    size_t middle = cy_min_size(sort->begin + sort->width, count),
+           end = cy_min_size(middle + sort->width, count);
     if (!sort->merging) {
         sort->left = sort->out = sort->begin;
         sort->right = middle;
         sort->merging = true;
     }
     while (sort->out < end && writer->work < stop) {
-        bool right = sort->left == middle || (sort->right < end && json_write_is_before(writer, &sort->from[sort->right],
-                                                                                        &sort->from[sort->left]));
+        bool right = sort->left == middle ||
+                     (sort->right < end &&
+                      json_write_is_before(writer, &sort->from[sort->right], &sort->from[sort->left]));
         sort->to[sort->out++] = sort->from[right ? sort->right++ : sort->left++];
         writer->work++;
     }
@@ -239,7 +243,8 @@ static cy_err json_write_open(struct json_writing *writing, cy_value container)
     struct json_write_frame *frame = &writer->frames[writer->depth++];
     *frame = (struct json_write_frame){.container = container};
     builder_u8(writing->out, container.tag == TAG_LIST ? '[' : '{');
-    return container.tag != TAG_LIST && writer->options.sort_keys ? json_write_sort_begin(writing, frame) : CY_OK;
+    return container.tag != TAG_LIST && writer->options.sort_keys ? json_write_sort_begin(writing, frame)
+                                                                  : CY_OK;
 }
 
 static void json_write_drop(struct json_writer *writer)

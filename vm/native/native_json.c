@@ -111,7 +111,8 @@ enum native_outcome native_json_write(struct native_call *call)
         json_writer_begin(&writing.writer, call->vm, &options);
         string_build(call->vm, &writing.out, LIMIT_JSON_BYTES);
     }
-    cy_err err = json_writer_go(&writing.writer, call, first ? &call->args[0] : NULL, &writing.out, &fault, &paused);
+    cy_err err =
+        json_writer_go(&writing.writer, call, first ? &call->args[0] : NULL, &writing.out, &fault, &paused);
     if (paused) return native_pause(call, &writing, sizeof writing, native_json_drop_writing, "json.write");
     json_writer_end(&writing.writer);
     if (cy_failed(err))

@@ -67,7 +67,7 @@ struct native_text_places {
     struct vm *vm;
     uint32_t *items;
     size_t count, capacity;
-    size_t from;         /* where looking goes on */
+    size_t from; /* where looking goes on */
     bool complete;
     uint32_t first[256]; /* so that short texts allocate nothing */
 };
@@ -130,7 +130,8 @@ static cy_err native_text_find_places(struct native_call *call, cy_bytes text, c
         if (found == SIZE_MAX && places->from == SIZE_MAX) break;
         bool look = found == SIZE_MAX ? ++skipped > 1 : places->count >= least;
         if (found != SIZE_MAX) {
-            if (places->count == places->capacity && !native_text_places_grow(places)) return CY_ERR(NO_MEMORY);
+            if (places->count == places->capacity && !native_text_places_grow(places))
+                return CY_ERR(NO_MEMORY);
             places->items[places->count++] = (uint32_t)found;
             places->from = found + part.count;
         }
@@ -360,8 +361,8 @@ static void native_text_splitting_drop(struct vm *vm, void *state)
 }
 
 /* The parts between places, each separator of `separator_bytes`: all, or until the turn is over. */
-static cy_err native_text_cut_at(struct native_call *call, cy_bytes text, struct native_text_splitting *splitting,
-                                 size_t separator_bytes)
+static cy_err native_text_cut_at(struct native_call *call, cy_bytes text,
+                                 struct native_text_splitting *splitting, size_t separator_bytes)
 {
     const struct native_text_places *places = &splitting->places;
     cy_value *parts = (cy_value *)list_values(splitting->list); /* nobody else has it yet */
@@ -401,7 +402,8 @@ enum native_outcome native_text_split(struct native_call *call)
         err = native_text_find_places(call, text, separator, limit == SIZE_MAX ? limit : limit - 1, places);
     if (!cy_failed(err) && places->complete && splitting.list.tag == TAG_NIL)
         err = list_new_values(call->vm, places->count + 1, &splitting.list, &parts);
-    if (!cy_failed(err) && places->complete) err = native_text_cut_at(call, text, &splitting, separator.count);
+    if (!cy_failed(err) && places->complete)
+        err = native_text_cut_at(call, text, &splitting, separator.count);
     if (!cy_failed(err) && (!places->complete || splitting.index <= places->count))
         return native_pause(call, &splitting, sizeof splitting, native_text_splitting_drop, "text.split");
     native_text_places_fini(places);
@@ -536,7 +538,8 @@ static bool native_text_join_measure(struct native_call *call, size_t separator_
 }
 
 /* Parts and separators, in turn: index 2i is part i, 2i + 1 the separator behind it. True when all are there. */
-static bool native_text_join_fill(struct native_call *call, cy_bytes separator, struct native_text_filling *filling)
+static bool native_text_join_fill(struct native_call *call, cy_bytes separator,
+                                  struct native_text_filling *filling)
 {
     size_t count = list_count(call->args[0]), charged = filling->filled;
     for (uint32_t steps = 1; filling->index + 1 < 2 * count; steps++) {
@@ -556,7 +559,8 @@ enum native_outcome native_text_join(struct native_call *call)
     cy_bytes separator = native_has_arg(call, 1) ? native_text_arg(call, 1) : CY_BYTES_NONE;
     struct native_text_filling filling;
     uint8_t *to;
-    if (!native_resume(call, &filling, sizeof filling)) filling = (struct native_text_filling){.made = value_nil()};
+    if (!native_resume(call, &filling, sizeof filling))
+        filling = (struct native_text_filling){.made = value_nil()};
     if (filling.made.tag == TAG_NIL) {
         if (!native_text_join_measure(call, separator.count, &filling)) return NATIVE_FAIL;
         if (filling.index < list_count(call->args[0]))
@@ -704,7 +708,8 @@ enum native_outcome native_text_replace(struct native_call *call)
     }
     bool done = cy_failed(err) || none ||
                 (complete && native_text_replace_fill(call, text, old.count, with, &replacing));
-    if (!done) return native_pause(call, &replacing, sizeof replacing, native_text_replacing_drop, "text.replace");
+    if (!done)
+        return native_pause(call, &replacing, sizeof replacing, native_text_replacing_drop, "text.replace");
     native_text_places_fini(places);
     if (cy_failed(err)) return native_text_failed(call, err, "text.replace");
     return native_return(call, none ? native_take_arg(call, 0) : filling->made);

@@ -11,10 +11,10 @@
  *       by whoever writes to it. The content of a cell is the exception, and is held here.
  * Invariant: a ref inside a ref is shown as ref(…), because cells may form cycles.
  */
+#include "vm/run/format.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/run/code.h"
-#include "vm/run/format.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
 #include "vm/run/string.h"
@@ -158,7 +158,8 @@ static bool format_push(struct vm *vm, struct format_walk *walk, cy_value contai
     return true;
 }
 
-static void format_enter(struct vm *vm, struct format_walk *walk, cy_value value, bool quote, struct builder *out)
+static void format_enter(struct vm *vm, struct format_walk *walk, cy_value value, bool quote,
+                         struct builder *out)
 {
     if (!format_open(vm, value, quote, out)) {
         if (value.tag == TAG_STR) {
@@ -297,7 +298,7 @@ cy_err format_text_error(const struct format_text *text)
 {
     if (!text->out.failed) return CY_OK;
     return text->out.past_max && string_build_is_full(&text->out, LIMIT_FORMAT_BYTES) ? CY_ERR(TOO_LARGE)
-                                                                                     : CY_ERR(NO_MEMORY);
+                                                                                      : CY_ERR(NO_MEMORY);
 }
 
 cy_err format_text_end(struct vm *vm, struct format_text *text, cy_value *owned_out)

@@ -22,7 +22,8 @@ struct container {
 };
 
 CY_NODISCARD void *heap_alloc(struct vm *vm, size_t bytes);
-CY_NODISCARD void *heap_alloc_zeroed(struct vm *vm, size_t bytes); /* a large one costs nothing until it is used */
+CY_NODISCARD void *heap_alloc_zeroed(struct vm *vm,
+                                     size_t bytes); /* a large one costs nothing until it is used */
 /* On failure the old block is untouched. */
 CY_NODISCARD void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes);
 void heap_free(struct vm *vm, void *block, size_t bytes);

@@ -51,7 +51,8 @@ void holds_turn(struct holds *holds, const struct fiber *fiber, uint64_t spent_n
 
 void holds_describe(const struct holds *holds, bool korean, struct builder *out)
 {
-    builder_printf(out, korean ? "가장 긴 차례: %.1f ms\n" : "longest turn: %.1f ms\n", (double)holds->longest_ns / 1e6);
+    builder_printf(out, korean ? "가장 긴 차례: %.1f ms\n" : "longest turn: %.1f ms\n",
+                   (double)holds->longest_ns / 1e6);
     for (uint32_t i = 0; i < holds->row_count; i++)
         builder_printf(out, korean ? "  %8.1f ms  %llu번  %s\n" : "  %8.1f ms  %llu x  %s\n",
                        (double)holds->rows[i].longest_ns / 1e6, (unsigned long long)holds->rows[i].count,

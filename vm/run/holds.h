@@ -18,7 +18,7 @@ enum { HOLDS_ROWS = 8, HOLDS_PLACE_BYTES = 128 };
 
 struct holds_row {
     uint64_t longest_ns;
-    uint64_t count;                /* turns of HOLDS_LEAST_NS or more that ended there, since the row is here */
+    uint64_t count; /* turns of HOLDS_LEAST_NS or more that ended there, since the row is here */
     char place[HOLDS_PLACE_BYTES]; /* "main (main.han:5:43)", cut */
 };
 struct holds {

@@ -135,7 +135,8 @@ bool slow_text(struct fiber *fiber, cy_value *r, const struct run_step *step)
         heap_free(vm, kept, sizeof *kept);
     } else
         format_text_begin(vm, &text);
-    if (!format_text_go(vm, &text, run_slot(r, step->b), step->x, FORMAT_PLAIN)) return slow_text_pause(fiber, &text);
+    if (!format_text_go(vm, &text, run_slot(r, step->b), step->x, FORMAT_PLAIN))
+        return slow_text_pause(fiber, &text);
     cy_value joined;
     cy_err err = format_text_end(vm, &text, &joined);
     if (cy_failed(err)) return slow_too_large(vm, err, "FORMAT_BYTES");

@@ -59,7 +59,7 @@ cy_err string_join(struct vm *vm, cy_bytes a, cy_bytes b, cy_value *owned_out)
 /* -- built ----------------------------------------------------------------------------------------------- */
 
 /* Up to here a copy is cheaper than giving memory back that the builder has too much. */
-enum { STRING_BUILD_COPY_BYTES = 32 << 10, STRING_BUILD_FIRST_BYTES = 128 };
+enum { STRING_BUILD_COPY_BYTES = 1 << 20, STRING_BUILD_FIRST_BYTES = 128 };
 
 void string_build(struct vm *vm, struct builder *out, size_t count_max)
 {
@@ -70,7 +70,8 @@ void string_build(struct vm *vm, struct builder *out, size_t count_max)
 
 cy_bytes string_build_view(const struct builder *out)
 {
-    return out->failed && out->count == 0 ? CY_BYTES_NONE : cy_bytes_skip(builder_view(out), sizeof(struct string));
+    return out->failed && out->count == 0 ? CY_BYTES_NONE
+                                          : cy_bytes_skip(builder_view(out), sizeof(struct string));
 }
 
 bool string_build_is_full(const struct builder *out, size_t count_max)
