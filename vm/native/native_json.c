@@ -8,6 +8,7 @@
 #include "vm/native/json_value.h"
 #include "vm/native/native_bodies.h"
 #include "vm/native/option.h"
+#include "vm/run/heap.h"
 #include "vm/run/vm.h"
 
 static const char *const native_json_duplicate_words[] = {
@@ -81,13 +82,14 @@ enum native_outcome native_json_parse(struct native_call *call)
 /* Between two turns. */
 struct native_json_writing {
     struct builder out;
+    size_t counted_bytes; /* as the heap's: many tasks may be in the middle of a text */
     struct json_writer writer;
 };
 
 static void native_json_drop_writing(struct vm *vm, void *state)
 {
     struct native_json_writing *writing = state;
-    (void)vm;
+    heap_uncount(vm, writing->counted_bytes);
     json_writer_end(&writing->writer);
     builder_fini(&writing->out);
 }
@@ -107,13 +109,17 @@ enum native_outcome native_json_write(struct native_call *call)
     struct json_value_fault fault;
     struct native_json_writing writing;
     bool paused, first = !native_resume(call, &writing, sizeof writing);
+    if (!first) heap_uncount(call->vm, writing.counted_bytes);
     if (first) {
         json_writer_begin(&writing.writer, call->vm, &options);
         string_build(call->vm, &writing.out, LIMIT_JSON_BYTES);
     }
     cy_err err =
         json_writer_go(&writing.writer, call, first ? &call->args[0] : NULL, &writing.out, &fault, &paused);
-    if (paused) return native_pause(call, &writing, sizeof writing, native_json_drop_writing, "json.write");
+    writing.counted_bytes = paused ? writing.out.capacity : 0;
+    if (paused && heap_count(call->vm, writing.counted_bytes))
+        return native_pause(call, &writing, sizeof writing, native_json_drop_writing, "json.write");
+    if (paused) err = CY_ERR(NO_MEMORY);
     json_writer_end(&writing.writer);
     if (cy_failed(err))
         builder_fini(&writing.out);

@@ -259,6 +259,7 @@ void format_text_begin(struct vm *vm, struct format_text *text)
     text->walk = (struct format_walk){.text = value_nil(), .held = value_nil()};
     string_build(vm, &text->out, LIMIT_FORMAT_BYTES);
     text->charged_bytes = text->out.count;
+    text->counted_bytes = 0;
 }
 
 static void format_text_charge(struct vm *vm, struct format_text *text)
@@ -269,9 +270,28 @@ static void format_text_charge(struct vm *vm, struct format_text *text)
     text->charged_bytes = text->out.count;
 }
 
+/* Between two turns the memory counts: many tasks may be in the middle of a text. Without room for that it fails. */
+static bool format_text_keep(struct vm *vm, struct format_text *text)
+{
+    size_t bytes = text->out.capacity + text->walk.capacity * sizeof *text->walk.levels;
+    if (heap_count(vm, bytes)) {
+        text->counted_bytes = bytes;
+        return true;
+    }
+    text->out.failed = true;
+    return false;
+}
+
+static void format_text_back(struct vm *vm, struct format_text *text)
+{
+    heap_uncount(vm, text->counted_bytes);
+    text->counted_bytes = 0;
+}
+
 bool format_text_go(struct vm *vm, struct format_text *text, const cy_value *values, uint32_t count,
                     enum format_way way)
 {
+    format_text_back(vm, text);
     for (uint32_t steps = 0; !text->out.failed;) {
         if (text->inside && !format_has_more(&text->walk, &text->out)) {
             text->inside = false;
@@ -280,7 +300,7 @@ bool format_text_go(struct vm *vm, struct format_text *text, const cy_value *val
             format_step(vm, &text->walk, &text->out);
             if (++steps % FORMAT_PIECE_CONTENTS != 0 && text->walk.text.tag != TAG_STR) continue;
             format_text_charge(vm, text);
-            if (vm->running && vm->budget < 0) return false;
+            if (vm->running && vm->budget < 0 && format_text_keep(vm, text)) return false;
         } else if (text->index < count) {
             if (way == FORMAT_LINE && text->index > 0) builder_u8(&text->out, ' ');
             format_enter(vm, &text->walk, values[text->index], way == FORMAT_QUOTED, &text->out);
@@ -309,6 +329,7 @@ cy_err format_text_end(struct vm *vm, struct format_text *text, cy_value *owned_
 void format_text_drop(struct vm *vm, void *state)
 {
     struct format_text *text = state;
+    format_text_back(vm, text);
     format_walk_end(vm, &text->walk);
     builder_fini(&text->out);
 }

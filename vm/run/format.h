@@ -31,7 +31,8 @@ struct format_walk {
 struct format_text {
     struct builder out; /* string_build */
     size_t charged_bytes;
-    uint32_t index; /* of the value under way */
+    size_t counted_bytes; /* as the heap's, between two turns */
+    uint32_t index;       /* of the value under way */
     bool inside;
     struct format_walk walk;
 };

@@ -84,6 +84,20 @@ void heap_free(struct vm *vm, void *block, size_t bytes)
     mem_free(block);
 }
 
+bool heap_count(struct vm *vm, size_t bytes)
+{
+    if (!heap_fits(vm, bytes)) return false;
+    vm->heap_bytes += bytes;
+    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+    return true;
+}
+
+void heap_uncount(struct vm *vm, size_t bytes)
+{
+    DCHECK(vm->heap_bytes >= bytes);
+    vm->heap_bytes -= bytes;
+}
+
 void *heap_adopt(struct vm *vm, void *block, size_t bytes)
 {
     if (!heap_fits(vm, bytes)) return NULL;

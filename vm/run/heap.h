@@ -27,6 +27,9 @@ CY_NODISCARD void *heap_alloc_zeroed(struct vm *vm,
 /* On failure the old block is untouched. */
 CY_NODISCARD void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes);
 void heap_free(struct vm *vm, void *block, size_t bytes);
+/* Memory of mem.h that is kept over turns counts as the heap's meanwhile. False when it does not fit. */
+CY_NODISCARD bool heap_count(struct vm *vm, size_t bytes);
+void heap_uncount(struct vm *vm, size_t bytes);
 /* A block of mem.h becomes one of the heap, cut to `bytes`. On failure it stays what and whose it was. */
 CY_NODISCARD void *heap_adopt(struct vm *vm, void *block, size_t bytes);
 
