@@ -107,7 +107,8 @@ static void native_text_places_init(struct native_call *call, struct native_text
     places->complete = false;
 }
 
-/* As native_text_index, but looks through a piece: SIZE_MAX with `*from` moved on when there is none in it. `*from` past
+/* As native_text_index, but looks through a piece: SIZE_MAX with `*from` moved on when there is none in it. `*from`
+ * past
  * text.count: there is none at all. */
 static size_t native_text_index_piece(struct native_call *call, cy_bytes text, cy_bytes part, size_t *from)
 {

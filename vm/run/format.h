@@ -3,7 +3,8 @@
  * vm/run/format.h: a text made of values, in as many turns as it takes.
  *
  * In:   values that the caller holds until the end, the same ones at each call. Out: a str, or bytes.
- * Invariant: the struct may be moved between two calls. Whatever ends it is one of format_text_end and format_text_drop.
+ * Invariant: the struct may be moved between two calls. Whatever ends it is one of format_text_end and
+ *       format_text_drop.
  * Not here: texts of bounded length (value_format in object.h).
  */
 #ifndef CY_RUN_FORMAT_H

@@ -3,7 +3,8 @@
  * vm/run/holds.c: the longest turns, by place.
  *
  * In, Out, Invariant: holds.h.
- * Method: a turn of HOLDS_LEAST_NS or more goes to the row of its place, or to a new row, or takes that of the shortest.
+ * Method: a turn of HOLDS_LEAST_NS or more goes to the row of its place, or to a new row, or takes that of the
+ *       shortest.
  *       Places are texts: code may be gone when they are shown.
  */
 #include "vm/run/holds.h"
