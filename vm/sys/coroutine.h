@@ -25,7 +25,7 @@ size_t coroutine_stack_bytes(void); /* of them, at the end */
 /* `memory` becomes a coroutine that has not begun. `entry` never returns: it pauses for good. */
 struct coroutine *coroutine_begin(void *memory, void (*entry)(struct coroutine *coroutine, void *context),
                                   void *context);
-/* Runs it until it pauses. Not from within itself. */
+/* Runs it until it pauses. Not from within a coroutine. */
 void coroutine_resume(struct coroutine *coroutine);
 /* From within: back to whoever resumed it. */
 void coroutine_pause(struct coroutine *coroutine);

@@ -18,16 +18,16 @@ static bool cpu_is_simulated;
 static const char source[] =
     "import \"regex\"\n"
     "import \"text\"\n"
-    "let early = regex.test(\"^(?:a|b)*$\", text.repeat(\"ab\", 50000))\n"
+    "let early = regex.test(\"^(?:a|b)*$\", text.repeat(\"ab\", 10000))\n"
     "export fn initialised() { return early }\n"
     "fn evil() { return regex.find(\"(a+)+$\", text.repeat(\"a\", 40) + \"!\") }\n"
-    "export fn steps() { try { return evil() } catch e { return e.message } }\n"
-    "export fn items() { return regex.test(`[a-z]+\\d`, text.repeat(\"a\", 10000) + \"!\") }\n"
-    "export fn whole() { return regex.match(\"(?:a|b)*\", text.repeat(\"ab\", 50000)).end }\n"
-    "export fn all() { return len(regex.find_all(`\\w+`, text.repeat(\"a, \", 30000))) }\n"
-    "export fn parts() { return len(regex.split(`, `, text.repeat(\"a, \", 30000))) }\n"
-    "export fn new() { return len(regex.replace(`a`, text.repeat(\"a, \", 30000), \"$0$0\")) }\n"
-    "export fn bytes() { return len(regex.find_all(`\\w+`, text.repeat(\"a, \" + \"한\"[0..1], 30000))) }\n"
+    "export fn steps() { try { return evil() } catch e { return e.kind } }\n"
+    "export fn items() { return regex.test(`[a-z]+\\d`, text.repeat(\"a\", 3000) + \"!\") }\n"
+    "export fn whole() { return regex.match(\"(?:a|b)*\", text.repeat(\"ab\", 25000)).end }\n"
+    "export fn all() { return len(regex.find_all(`\\w+`, text.repeat(\"a, \", 2000))) }\n"
+    "export fn parts() { return len(regex.split(`, `, text.repeat(\"a, \", 10000))) }\n"
+    "export fn new() { return len(regex.replace(`a`, text.repeat(\"a, \", 10000), \"$0$0\")) }\n"
+    "export fn bytes() { return len(regex.find_all(`\\w+`, text.repeat(\"a, \" + \"한\"[0..1], 2000))) }\n"
     "export fn endless() { loop { try { let _ = evil() } catch e { } } }\n"
     "export fn short() { return 1 }\n"
     "export fn main(args) { }\n";
@@ -75,19 +75,14 @@ static int regex_test_turns(const char *name, struct run_end *end)
     return turns;
 }
 
-/* Each takes a hundred times as long as a piece at least, on the fastest machine there is some tens. */
+/* Each takes ten times as long as a piece at least, and under valgrind not as long as REGEX_CALL_MS. */
 START_TEST(test_others_have_turns)
 {
     static const struct {
         const char *name, *result;
     } rows[] = {
-        {"steps", "regex.find: the pattern backtracks too much on this text (REGEX_MATCH_STEPS: 1000000)"},
-        {"items", "false"},
-        {"whole", "100000"},
-        {"all", "30000"},
-        {"parts", "30001"},
-        {"new", "120000"},
-        {"bytes", "30000"},
+        {"steps", "limit"}, {"items", "false"}, {"whole", "50000"}, {"all", "2000"},
+        {"parts", "10001"}, {"new", "40000"},  {"bytes", "2000"},
     };
     for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
         struct run_end end;

@@ -76,34 +76,6 @@ START_TEST(test_many_beside_each_other)
 }
 END_TEST
 
-/* From within one, as a match that allocates may be: the inner one knows whom it goes back to. */
-static void nest(struct coroutine *coroutine, void *context)
-{
-    struct test_numbers *numbers = context;
-    struct coroutine *inner = begin(add, numbers);
-    for (int i = 0; i < 3; i++) {
-        coroutine_resume(inner);
-        coroutine_pause(coroutine);
-    }
-    mem_free(inner);
-    numbers->count = 100;
-    for (;;) coroutine_pause(coroutine);
-}
-
-START_TEST(test_one_within_another)
-{
-    struct test_numbers numbers = {0};
-    struct coroutine *coroutine = begin(nest, &numbers);
-    for (int i = 1; i <= 3; i++) {
-        coroutine_resume(coroutine);
-        ck_assert_int_eq(numbers.count, i);
-    }
-    coroutine_resume(coroutine);
-    ck_assert_int_eq(numbers.count, 100);
-    mem_free(coroutine);
-}
-END_TEST
-
 #if !defined(__SANITIZE_ADDRESS__) /* which would find it first */
 /* What a frame that does not fit would do: a byte below the stack is another one. */
 static void overflow(struct coroutine *coroutine, void *context)
@@ -132,7 +104,6 @@ Suite *unit_suite_sys_coroutine(void)
     TCase *tests = tcase_create("coroutine");
     tcase_add_test(tests, test_goes_on_where_it_paused);
     tcase_add_test(tests, test_many_beside_each_other);
-    tcase_add_test(tests, test_one_within_another);
 #if !defined(__SANITIZE_ADDRESS__)
     tcase_add_test_raise_signal(tests, test_past_the_stack_is_found, SIGABRT);
 #endif
