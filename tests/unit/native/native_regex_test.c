@@ -82,7 +82,7 @@ START_TEST(test_others_have_turns)
         const char *name, *result;
     } rows[] = {
         {"steps", "limit"}, {"items", "false"}, {"whole", "50000"}, {"all", "2000"},
-        {"parts", "10001"}, {"new", "40000"},  {"bytes", "2000"},
+        {"parts", "10001"}, {"new", "40000"},   {"bytes", "2000"},
     };
     for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
         struct run_end end;
