@@ -31,10 +31,11 @@ static bool heap_fits(struct vm *vm, size_t bytes)
 {
     if (CY_UNLIKELY(bytes >= HEAP_LARGE_BYTES) && vm->running && !memory_may_allocate(vm, bytes))
         return false;
-    if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
+    uint64_t held = vm->held_bytes;
+    if (bytes <= vm->heap_bytes_max && vm->heap_bytes + held <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
     while (heap_drain(vm, HEAP_DRAIN_STEPS)) {}
-    return bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes;
+    return bytes <= vm->heap_bytes_max && vm->heap_bytes + held <= vm->heap_bytes_max - bytes;
 }
 
 static inline void heap_pay_debt(struct vm *vm, size_t bytes)
