@@ -9,7 +9,6 @@
  */
 #include "vm/base/text.h"
 #include "vm/cli/cli.h"
-#include "vm/sys/crypto.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +54,6 @@ static int main_dispatch(struct cli_options *options, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    (void)crypto_use_mem(); /* nothing has used it yet */
     struct cli_options options;
     cli_options_init(&options, argc, argv);
     if (strcmp(options.name, "crownyc-jit") == 0) options.jit_asked = true;

@@ -14,8 +14,9 @@
  * What is asserted of each step: it ends as it does with memory enough, or says that there was none, in its error or,
  * when it caught that, in what it prints; it ends at all; never a crash, never a leak (the VM's heap is empty when it
  * is freed, the leak checker looks after every file), never a descriptor that stays open.
- * Method: a child works, the parent says how it died. What a step writes goes to files in memory that stand in for stdout and stderr. Allocations of OpenSSL,
- *       libyaml and pcre2 are counted and fail like ours; those of other threads, of libc and of libffi do not fail.
+ * Method: a child works, the parent says how it died. What a step writes goes to files in memory that stand in for
+ *       stdout and stderr. Allocations of OpenSSL, libyaml and pcre2 are counted and fail like ours; those of other
+ *       threads, of libc and of libffi do not fail.
  * Invariant: a walk ends with the first n that no allocation of the run reached.
  */
 #include "vm/base/builder.h"

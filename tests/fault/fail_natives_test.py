@@ -32,7 +32,8 @@ TOO_LONG = {
 full = set(FULL.findall((ROOT / "vm/code/native.def").read_text(encoding="utf-8")))
 modules = {name.split(".")[0] for name in full}
 sources = sorted((ROOT / "tests/fault/programs").glob("*.han"))
-sources += [path for path in lang_programs() if (modules - {"task"}) & set(IMPORT.findall(path.read_text(encoding="utf-8")))]
+sources += [path for path in lang_programs()
+            if (modules - {"task"}) & set(IMPORT.findall(path.read_text(encoding="utf-8")))]
 long = {ROOT / "tests/lang" / name for name in TOO_LONG}
 if not long <= set(sources):
     raise SystemExit(f"not there: {long - set(sources)}")

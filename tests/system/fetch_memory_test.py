@@ -62,7 +62,8 @@ def main():
     with open("fetch.han", "w", encoding="utf-8") as file:
         file.write(PROGRAM)
     url = f"http://127.0.0.1:{server.server_address[1]}/"
-    done = subprocess.run([os.environ["CROWNYC"], "run", "--cpu-ms", "0", "fetch.han", url], capture_output=True, text=True, check=False)
+    command = [os.environ["CROWNYC"], "run", "--cpu-ms", "0", "fetch.han", url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     server.shutdown()
     if done.returncode != 0 or done.stdout != EXPECTED:
         sys.exit(f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}\nexpected:\n{EXPECTED}")

@@ -206,8 +206,8 @@ static cy_err native_fs_result_temporary(struct native_fs_job *job, struct vm *v
     return err;
 }
 
-/* What was made for a task that is gone, or that has no memory for the name. The name is ours and unguessable, so nobody
- * else's is removed. Allocates nothing: native_fs_temporary has made room. */
+/* What was made for a task that is gone, or that has no memory for the name. The name is ours and unguessable, so
+ * nobody else's is removed. Allocates nothing: native_fs_temporary has made room. */
 static void native_fs_undo(struct native_fs_job *job)
 {
     if (cy_failed(job->err) || job->operation->result != native_fs_result_temporary) return;

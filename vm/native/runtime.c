@@ -73,7 +73,7 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
     builder_fini(&text);
 }
 
-/* Why it does not start: a message of its own for want of memory, which may come in any step; else the step has said it. */
+/* Why it does not start: of want of memory, which may come in any step, we say it here; all else the step has said. */
 static int runtime_not_started(const struct runtime_options *options, cy_err err, int exit_code)
 {
     if (!cy_is(err, CY_ERR_NO_MEMORY)) return exit_code;

@@ -58,10 +58,10 @@ struct memory_hold {
     size_t bytes;
 };
 void memory_hold_begin(struct native_call *call, struct memory_hold *hold);
-/* Before `bytes` more are allocated. NO_MEMORY past what the VM may have, STOP_MEMORY past what the task may have (which
- * goes on: it has not got them); nothing more is held then. Not during a turn. */
+/* Before `bytes` more are allocated. NO_MEMORY past what the VM may have, STOP_MEMORY past what the task may have
+ * (which goes on: it has not got them); nothing more is held then. Not during a turn. */
 CY_NODISCARD cy_err memory_hold_grow(struct memory_hold *hold, size_t bytes);
-/* All of it is given back; `result_bytes` of the heap, made outside of a turn, are the task's instead. Harmless twice. */
+/* All of it is given back; `result_bytes` of the heap, made outside of a turn, are the task's instead. */
 void memory_hold_end(struct memory_hold *hold, uint64_t result_bytes);
 
 static inline bool native_has_arg(const struct native_call *call, uint32_t index)

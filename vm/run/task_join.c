@@ -5,7 +5,8 @@
  * In:   handles of tasks. Out: results, or the error that decided; the others are then stopped and waited for, so that
  *       nothing goes on behind the waiter's back.
  * Invariant: one waiter per task at a time. A result is taken the moment its task ends; when the owner took it the task
- *       is freed then, else it stays for the owner. So a join holds running tasks only. When the waiter is stopped meanwhile, what it took goes with it.
+ *       is freed then, else it stays for the owner. So a join holds running tasks only. When the waiter is
+ *       stopped meanwhile, what it took goes with it.
  */
 #include "vm/run/task.h"
 

@@ -243,7 +243,8 @@ enum crypto_key_kind crypto_key_kind(const struct crypto_key *key) { return key-
 
 /* -- signatures --------------------------------------------------------------------------------------------- */
 
-/* r and s as OpenSSL wants them: DER. Owned by the caller (OPENSSL_free); 0 bytes when they are none, -1 without memory. */
+/* r and s as OpenSSL wants them: DER. Owned by the caller (OPENSSL_free); 0 bytes when they are none, -1 without
+ * memory. */
 static int crypto_ecdsa_der(cy_bytes signature, uint8_t **der_out)
 {
     *der_out = NULL;
