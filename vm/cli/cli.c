@@ -10,6 +10,7 @@
 #include "vm/base/text.h"
 #include "vm/code/native_table.h"
 #include "vm/code/toau.h"
+#include "vm/sys/crypto.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,7 @@ static const char *cli_language(void)
 
 void cli_options_init(struct cli_options *options, int argc, char **argv)
 {
+    (void)crypto_use_mem(); /* this comes before anything else, so nothing has used OpenSSL yet */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *jit = getenv("CROWNY_JIT");
     *options = (struct cli_options){

@@ -33,12 +33,13 @@ static bool heap_fits(struct vm *vm, size_t bytes)
 {
     if (CY_UNLIKELY(bytes >= HEAP_LARGE_BYTES) && vm->running && !memory_may_allocate(vm, bytes))
         return false;
-    if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
+    uint64_t held = vm->held_bytes;
+    if (bytes <= vm->heap_bytes_max && vm->heap_bytes + held <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
     bool more = vm->dead != NULL;
-    while (more && (bytes > vm->heap_bytes_max || vm->heap_bytes > vm->heap_bytes_max - bytes))
+    while (more && (bytes > vm->heap_bytes_max || vm->heap_bytes + held > vm->heap_bytes_max - bytes))
         more = heap_drain(vm, HEAP_DRAIN_STEPS); /* no more than it takes */
-    return bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes;
+    return bytes <= vm->heap_bytes_max && vm->heap_bytes + held <= vm->heap_bytes_max - bytes;
 }
 
 static inline void heap_pay_debt(struct vm *vm, size_t bytes)

@@ -48,6 +48,22 @@ struct native_call {
 
 typedef enum native_outcome (*native_body)(struct native_call *call);
 
+/* -- vm/run/memory.c: memory outside the heap, of an operation that a task waits for ------------------------ */
+
+/* Bytes that count as the VM's and as those of the task (with all it spawned). Lies in the operation. */
+struct memory_hold {
+    struct vm *vm;
+    struct fiber *group;
+    uint64_t group_serial;
+    size_t bytes;
+};
+void memory_hold_begin(struct native_call *call, struct memory_hold *hold);
+/* Before `bytes` more are allocated. NO_MEMORY past what the VM may have, STOP_MEMORY past what the task may have
+ * (which goes on: it has not got them); nothing more is held then. Not during a turn. */
+CY_NODISCARD cy_err memory_hold_grow(struct memory_hold *hold, size_t bytes);
+/* All of it is given back; `result_bytes` of the heap, made outside of a turn, are the task's instead. */
+void memory_hold_end(struct memory_hold *hold, uint64_t result_bytes);
+
 static inline bool native_has_arg(const struct native_call *call, uint32_t index)
 {
     return index < call->arg_count && call->args[index].tag != TAG_ABSENT;

@@ -149,10 +149,13 @@ static enum native_outcome native_fail_list(struct native_call *call, cy_err rea
     struct builder text;
     builder_init(&text);
     builder_vprintf(&text, format, arguments);
-    cy_bytes view =
-        text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(call->vm))) : builder_view(&text);
     value_unref(call->vm, call->error);
-    call->error = error_make(call->vm, reason, view, owned_data);
+    /* Half an error would be taken for a whole one: without memory for its words it is memory's. */
+    if (text.failed) {
+        value_unref(call->vm, owned_data);
+        call->error = value_ref(call->vm->memory_error);
+    } else
+        call->error = error_make(call->vm, reason, builder_view(&text), owned_data);
     builder_fini(&text);
     return NATIVE_FAIL;
 }

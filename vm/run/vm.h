@@ -78,8 +78,8 @@ struct instance *instance_ref(struct instance *instance);
 bool instance_is_shared(const struct instance *instance);
 void instance_unref(struct vm *vm, struct instance **instance); /* fibers hold references of their own */
 const struct program *instance_program(const struct instance *instance);
-/* The function that main exports under `name`, borrowed. False when there is none. */
-CY_NODISCARD bool instance_export(struct instance *instance, cy_bytes name, cy_value *function_out);
+/* The function that main exports under `name`, borrowed. Errors: NOT_FOUND; NO_MEMORY, for it is made on first use. */
+CY_NODISCARD cy_err instance_export(struct instance *instance, cy_bytes name, cy_value *function_out);
 
 /* For a program that grows (compiler/session.h): from now on the instance runs `program`, which begins like the one
  * before it. Variables, function values, records and errors go on; the old program may be freed afterwards. Nobody but
