@@ -96,7 +96,9 @@ void runtime_drive(struct runtime *runtime, const bool *flag)
         if (runtime->workers.pending) {
             runtime_become(runtime);
         } else if (!more && !runtime->loop && !*flag && !runtime->exit_requested) {
-            fprintf(stderr, "%s: every task waits for another one: nothing can go on\n",
+            fprintf(stderr,
+                    runtime->options->korean ? "%s: 모든 작업이 서로를 기다립니다: 더 나아갈 수 없습니다\n"
+                                             : "%s: every task waits for another one: nothing can go on\n",
                     runtime->options->program_name);
             runtime_request_exit(runtime, EXIT_CODE_PROGRAM);
         }
@@ -229,7 +231,10 @@ static cy_err runtime_start_main(struct runtime *runtime)
     cy_value function, args;
     if (!entry || entry->kind != EXPORT_FUNCTION ||
         !instance_export(runtime->instance, CY_BYTES("main"), &function)) {
-        fprintf(stderr, "%s: the program exports no function `main`\n", runtime->options->program_name);
+        fprintf(stderr,
+                runtime->options->korean ? "%s: 프로그램이 함수 `main`을 내보내지 않습니다\n"
+                                         : "%s: the program exports no function `main`\n",
+                runtime->options->program_name);
         return CY_ERR(NOT_FOUND);
     }
     CY_TRY(runtime_main_args(runtime, &args));

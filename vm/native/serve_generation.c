@@ -31,7 +31,10 @@ static bool serve_generation_adopt(struct configuring *configuring)
     struct serving *serving = &runtime->serving;
     cy_value handle;
     if (!instance_export(configuring->instance, CY_BYTES("handle"), &handle)) {
-        fprintf(stderr, "%s: the program exports no function `handle`, which http.serve calls\n",
+        fprintf(stderr,
+                runtime->options->korean
+                    ? "%s: 프로그램이 http.serve가 부르는 함수 `handle`을 내보내지 않습니다\n"
+                    : "%s: the program exports no function `handle`, which http.serve calls\n",
                 runtime->options->program_name);
         configuring->exit_code = EXIT_CODE_PROGRAM;
         return false;

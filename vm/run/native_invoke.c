@@ -9,6 +9,7 @@
  */
 #include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
+#include "vm/run/native_call.h"
 
 #include <stdarg.h>
 
@@ -147,7 +148,7 @@ static enum native_outcome native_fail_list(struct native_call *call, cy_err rea
 {
     struct builder text;
     builder_init(&text);
-    builder_vprintf(&text, format, arguments);
+    builder_vprintf(&text, vm_text(call->vm, format), arguments);
     cy_bytes view =
         text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(call->vm))) : builder_view(&text);
     value_unref(call->vm, call->error);
