@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/korean_test.py: proves that a run in Korean says everything in Korean: messages of natives, of the VM, the
-# stack of an error across tasks, and failed tests; while the kinds of errors, which programs compare, stay as they are.
+# tests/system/korean_test.py: proves that a run in Korean says everything in Korean: messages of natives, of the VM,
+# the stack of an error across tasks; while the kinds of errors, which programs compare, stay as they are.
 
 import pathlib
 import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import (CROWNYC, EXIT_OK, EXIT_PROGRAM, check, check_equal, check_in, environment, run, run_all)  # noqa: E402
+from harness import (CROWNYC, EXIT_OK, EXIT_PROGRAM, check, check_equal, check_in, environment, run,  # noqa: E402
+                     run_all)
 
 CAUGHT = """
 import "fs"

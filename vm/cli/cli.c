@@ -58,9 +58,9 @@ static void cli_help_exit_codes(bool korean)
         korean
             ? "종료 코드: 0 성공, 1 컴파일 오류나 프로그램 오류, 2 사용법, 3 잘못된 .toau, 4 설정, 5 대기할 "
               "수 "
-              "없음, 70 내부 오류\n"
+              "없음, 70 내부 오류, 130과 143 Ctrl-C와 SIGTERM\n"
             : "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
-              "listen, 70 internal\n");
+              "listen, 70 internal, 130 and 143 Ctrl-C and SIGTERM\n");
 }
 
 int cli_help(const struct cli_options *options)

@@ -35,7 +35,7 @@ cy_err runtime_need_loop(struct runtime *runtime)
     if (runtime->loop) return CY_OK;
     CY_TRY(loop_new(runtime->options->io, &runtime->loop));
     loop_set_hook(runtime->loop, runtime_hook, runtime);
-    return CY_OK;
+    return interrupt_watch(runtime);
 }
 
 cy_err runtime_need_client(struct runtime *runtime)
@@ -91,6 +91,7 @@ void runtime_drive(struct runtime *runtime, const bool *flag)
             runtime_request_exit(runtime, EXIT_CODE_INTERNAL);
             continue;
         }
+        interrupt_look(runtime);
         bool more = vm_run(runtime->vm);
         if (runtime->loop) loop_wake(runtime->loop); /* made just now: its first turn must not wait */
         if (runtime->workers.pending) {
@@ -161,6 +162,7 @@ static void runtime_become(struct runtime *runtime)
 {
     struct workers_request *workers = &runtime->workers;
     workers->pending = false;
+    interrupt_close(runtime); /* the master has signals of its own, and its children theirs */
     struct master_options options = {
         .worker_count = workers->count,
         .user = workers->user,
@@ -198,10 +200,12 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
     struct runtime *runtime = context;
     (void)vm;
     runtime->main_ended = true;
+    int interrupted = runtime->interrupt.signal;
+    if (interrupted) runtime_request_exit(runtime, EXIT_CODE_SIGNAL + interrupted);
     if (outcome == CALL_RETURNED) return;
     if (outcome == CALL_FAILED) {
         runtime_report_error(runtime, value);
-    } else {
+    } else if (!interrupted) {
         runtime_report_stop(runtime, runtime->options->program_name, value, stop);
     }
     bool configuration = outcome == CALL_FAILED && cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
@@ -316,6 +320,7 @@ static void runtime_close(struct runtime *runtime)
         vm_free(&runtime->vm);
         serve_free_calls(runtime);
     }
+    interrupt_close(runtime);
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
     native_run_leave(runtime);
     job_shut(runtime);
@@ -371,6 +376,8 @@ static int runtime_run_in(struct runtime *runtime)
         return runtime->options->tests->failed_count ? EXIT_CODE_PROGRAM : EXIT_CODE_OK;
     }
     if (cy_failed(configure_new_instance(runtime, loaded, &runtime->instance))) return EXIT_CODE_PROGRAM;
+    err = interrupt_open(runtime);
+    if (cy_failed(err)) log_write(&runtime->log, LOG_WARN, "signals: %s", cy_err_text(err, false));
     if (cy_failed(runtime_start_main(runtime))) return EXIT_CODE_PROGRAM;
     runtime_drive(runtime, &runtime->main_ended);
     return runtime->exit_requested ? runtime->exit_code : EXIT_CODE_OK;
@@ -389,6 +396,7 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     runtime->plan.program_path = options->program_path;
     runtime->plan.program = options->program;
     log_init(&runtime->log);
+    interrupt_init(&runtime->interrupt);
     *runtime_out = runtime;
     return CY_OK;
 }

@@ -16,6 +16,7 @@
 #include "vm/base/map.h"
 #include "vm/http/client.h"
 #include "vm/http/server.h"
+#include "vm/native/interrupt.h"
 #include "vm/native/generation.h"
 #include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
@@ -129,6 +130,7 @@ struct runtime {
     struct shared_named tables[LIMIT_SHARED_TABLES];
     uint32_t table_count;
     struct native_run *ending_runs; /* killed, not gone yet (native_run.c) */
+    struct interrupt interrupt;
     bool closing;
     bool main_ended;
     bool exit_requested;

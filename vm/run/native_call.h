@@ -66,8 +66,8 @@ static inline enum native_outcome native_return(struct native_call *call, cy_val
     call->result = owned_result;
     return NATIVE_DONE;
 }
-/* Fails with the row's kind and a message; all return NATIVE_FAIL. The format is a row of native_message.def when it has
- * words, and is Korean where the run is. */
+/* Fails with the row's kind and a message; all return NATIVE_FAIL. The format is a row of native_message.def when it
+ * has words, and is Korean where the run is. */
 enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...)
     CY_PRINTF(3, 4);
 /* With data that the program reads as error.data. */
