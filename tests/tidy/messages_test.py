@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/tidy/messages_test.py: proves that every message of a native has a Korean text: each format that native_fail
-# gets and that has words is a row of vm/run/native_message.def, each row is used, stands in byte order, and takes the same
-# conversions in both languages.
+# gets and that has words is a row of vm/run/native_message.def; each row is used, stands in byte order, and takes the
+# same conversions in both languages.
 
 import pathlib
 import re

@@ -10,6 +10,7 @@
 #include "vm/base/text.h"
 #include "vm/code/native_table.h"
 #include "vm/code/toau.h"
+#include "vm/sys/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ void cli_options_init(struct cli_options *options, int argc, char **argv)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *jit = getenv("CROWNY_JIT");
+    process_fill_standard_descriptors();
     *options = (struct cli_options){
         .name = slash      ? slash + 1
                 : argc > 0 ? argv[0]

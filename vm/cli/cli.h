@@ -54,6 +54,7 @@ struct cli_flag {
 };
 
 /* -- options --------------------------------------------------------------------------------------------- */
+/* First of all: it also makes sure that descriptors 0 to 2 are open. */
 void cli_options_init(struct cli_options *options, int argc, char **argv);
 /* Reads one option that every command takes, at argv[0]. Returns how many words it took, 0 when argv[0] is none of
  * them, -1 after a message. */

@@ -321,6 +321,7 @@ static void runtime_close(struct runtime *runtime)
         serve_free_calls(runtime);
     }
     interrupt_close(runtime);
+    input_close(runtime);
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
     native_run_leave(runtime);
     job_shut(runtime);
@@ -341,6 +342,7 @@ static void runtime_close(struct runtime *runtime)
     mem_free(runtime->workers.user);
     runtime_free_shared(runtime);
     if (!runtime->helpers_hang) path_rules_free(&runtime->rules);
+    input_fini(runtime);
     runtime_output_shut(runtime);
 }
 
@@ -397,6 +399,7 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     runtime->plan.program = options->program;
     log_init(&runtime->log);
     interrupt_init(&runtime->interrupt);
+    input_init(&runtime->input_stream);
     *runtime_out = runtime;
     return CY_OK;
 }

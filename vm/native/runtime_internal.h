@@ -16,8 +16,9 @@
 #include "vm/base/map.h"
 #include "vm/http/client.h"
 #include "vm/http/server.h"
-#include "vm/native/interrupt.h"
 #include "vm/native/generation.h"
+#include "vm/native/input.h"
+#include "vm/native/interrupt.h"
 #include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
 #include "vm/net/dns.h"
@@ -131,6 +132,7 @@ struct runtime {
     uint32_t table_count;
     struct native_run *ending_runs; /* killed, not gone yet (native_run.c) */
     struct interrupt interrupt;
+    struct input input_stream; /* standard input */
     bool closing;
     bool main_ended;
     bool exit_requested;
