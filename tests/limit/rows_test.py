@@ -104,6 +104,7 @@ TESTED = {
     "PROCESS_OUTPUT_BYTES": (WORLD, "test_process_output_bytes"),
     "PROCESS_ARGUMENTS": (WORLD, "test_process_arguments"),
     "TIMEOUT_MS": (WORLD, "test_timeout_ms"),
+    "INPUT_BYTES": ("tests/system/input_test.py", "test_the_limit"),
     "SHARED_COUNTERS": (WORLD, "test_shared_memory"),
     "SHARED_TABLES": (WORLD, "test_shared_memory"),
     "SHARED_ENTRIES": (WORLD, "test_shared_memory"),

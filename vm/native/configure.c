@@ -153,7 +153,10 @@ static cy_err configure_check_export(struct configuring *configuring, const char
     if (!entry || entry->kind != EXPORT_FUNCTION) return CY_OK;
     const struct function *function = &program->functions[entry->index];
     if (function->required_count <= 1 && function->param_count >= 1) return CY_OK;
-    fprintf(stderr, "%s: %s must take one argument\n", configuring->runtime->options->program_name, name);
+    fprintf(stderr,
+            configuring->runtime->options->korean ? "%s: %s: 인자 하나를 받아야 합니다\n"
+                                                  : "%s: %s must take one argument\n",
+            configuring->runtime->options->program_name, name);
     return CY_ERR(CALL);
 }
 

@@ -35,7 +35,7 @@ cy_err runtime_need_loop(struct runtime *runtime)
     if (runtime->loop) return CY_OK;
     CY_TRY(loop_new(runtime->options->io, &runtime->loop));
     loop_set_hook(runtime->loop, runtime_hook, runtime);
-    return CY_OK;
+    return interrupt_watch(runtime);
 }
 
 cy_err runtime_need_client(struct runtime *runtime)
@@ -108,12 +108,15 @@ void runtime_drive(struct runtime *runtime, const bool *flag)
             runtime_request_exit(runtime, EXIT_CODE_INTERNAL);
             continue;
         }
+        interrupt_look(runtime);
         bool more = vm_run(runtime->vm);
         if (runtime->loop) loop_wake(runtime->loop); /* made just now: its first turn must not wait */
         if (runtime->workers.pending) {
             runtime_become(runtime);
         } else if (!more && !runtime->loop && !*flag && !runtime->exit_requested) {
-            fprintf(stderr, "%s: every task waits for another one: nothing can go on\n",
+            fprintf(stderr,
+                    runtime->options->korean ? "%s: 모든 작업이 서로를 기다립니다: 더 나아갈 수 없습니다\n"
+                                             : "%s: every task waits for another one: nothing can go on\n",
                     runtime->options->program_name);
             runtime_request_exit(runtime, EXIT_CODE_PROGRAM);
         }
@@ -176,6 +179,7 @@ static void runtime_become(struct runtime *runtime)
 {
     struct workers_request *workers = &runtime->workers;
     workers->pending = false;
+    interrupt_close(runtime); /* the master has signals of its own, and its children theirs */
     struct master_options options = {
         .worker_count = workers->count,
         .user = workers->user,
@@ -213,10 +217,12 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
     struct runtime *runtime = context;
     (void)vm;
     runtime->main_ended = true;
+    int interrupted = runtime->interrupt.signal;
+    if (interrupted) runtime_request_exit(runtime, EXIT_CODE_SIGNAL + interrupted);
     if (outcome == CALL_RETURNED) return;
     if (outcome == CALL_FAILED) {
         runtime_report_error(runtime, value);
-    } else {
+    } else if (!interrupted) {
         runtime_report_stop(runtime, runtime->options->program_name, value, stop);
     }
     bool configuration = outcome == CALL_FAILED && cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
@@ -245,7 +251,10 @@ static cy_err runtime_start_main(struct runtime *runtime)
         program_find_export(program, program->module_count - 1, CY_BYTES("main"));
     cy_value function, args;
     if (!entry || entry->kind != EXPORT_FUNCTION) {
-        fprintf(stderr, "%s: the program exports no function `main`\n", runtime->options->program_name);
+        fprintf(stderr,
+                runtime->options->korean ? "%s: 프로그램이 함수 `main`을 내보내지 않습니다\n"
+                                         : "%s: the program exports no function `main`\n",
+                runtime->options->program_name);
         return CY_ERR(NOT_FOUND);
     }
     CY_TRY(instance_export(runtime->instance, CY_BYTES("main"), &function));
@@ -329,6 +338,8 @@ static void runtime_close(struct runtime *runtime)
         vm_free(&runtime->vm);
         serve_free_calls(runtime);
     }
+    interrupt_close(runtime);
+    input_close(runtime);
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
     native_run_leave(runtime);
     job_shut(runtime);
@@ -349,6 +360,7 @@ static void runtime_close(struct runtime *runtime)
     mem_free(runtime->workers.user);
     runtime_free_shared(runtime);
     if (!runtime->helpers_hang) path_rules_free(&runtime->rules);
+    input_fini(runtime);
     runtime_output_shut(runtime);
 }
 
@@ -385,6 +397,8 @@ static int runtime_run_in(struct runtime *runtime)
         return runtime->options->tests->failed_count ? EXIT_CODE_PROGRAM : EXIT_CODE_OK;
     }
     if (cy_failed(configure_new_instance(runtime, loaded, &runtime->instance))) return EXIT_CODE_PROGRAM;
+    err = interrupt_open(runtime);
+    if (cy_failed(err)) log_write(&runtime->log, LOG_WARN, "signals: %s", cy_err_text(err, false));
     err = runtime_start_main(runtime);
     if (cy_failed(err)) return runtime_not_started(runtime->options, err, EXIT_CODE_PROGRAM);
     runtime_drive(runtime, &runtime->main_ended);
@@ -404,6 +418,8 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     runtime->plan.program_path = options->program_path;
     runtime->plan.program = options->program;
     log_init(&runtime->log);
+    interrupt_init(&runtime->interrupt);
+    input_init(&runtime->input_stream);
     *runtime_out = runtime;
     return CY_OK;
 }

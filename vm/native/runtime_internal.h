@@ -17,6 +17,8 @@
 #include "vm/http/client.h"
 #include "vm/http/server.h"
 #include "vm/native/generation.h"
+#include "vm/native/input.h"
+#include "vm/native/interrupt.h"
 #include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
 #include "vm/net/dns.h"
@@ -130,6 +132,8 @@ struct runtime {
     struct shared_named tables[LIMIT_SHARED_TABLES];
     uint32_t table_count;
     struct native_run *ending_runs; /* killed, not gone yet (native_run.c) */
+    struct interrupt interrupt;
+    struct input input_stream; /* standard input */
     bool closing;
     bool main_ended;
     bool exit_requested;

@@ -82,12 +82,19 @@ static inline enum native_outcome native_return(struct native_call *call, cy_val
     call->result = owned_result;
     return NATIVE_DONE;
 }
-/* Fails with the row's kind and a message; all return NATIVE_FAIL. */
+/* Fails with the row's kind and a message; all return NATIVE_FAIL. The format is a row of native_message.def when it
+ * has words, and is Korean where the run is. */
 enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...)
     CY_PRINTF(3, 4);
 /* With data that the program reads as error.data. */
 enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data,
                                      const char *format, ...) CY_PRINTF(4, 5);
+
+/* `english` in the language of the run, when native_message.def has it; for parts of a message. native_fail does it for
+ * its format. */
+const char *vm_text(struct vm *vm, const char *english) __attribute__((format_arg(2)));
+/* NULL when the table has no row of it. */
+const char *native_message_korean(const char *english);
 
 /* Prepares to return NATIVE_WAIT. `cancel` gets `operation`. */
 wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation), void *operation);

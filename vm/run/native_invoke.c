@@ -9,6 +9,7 @@
  */
 #include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
+#include "vm/run/native_call.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,7 +149,7 @@ static enum native_outcome native_fail_list(struct native_call *call, cy_err rea
 {
     struct builder text;
     builder_init(&text);
-    builder_vprintf(&text, format, arguments);
+    builder_vprintf(&text, vm_text(call->vm, format), arguments);
     value_unref(call->vm, call->error);
     /* Half an error would be taken for a whole one: without memory for its words it is memory's. */
     if (text.failed) {

@@ -161,16 +161,18 @@ static cy_err places_add(struct vm *vm, const struct places *places, cy_value *l
     builder_init(&text);
     cy_err err = CY_OK;
     if (places->crossings) {
-        places_format(places->instance, places->spawned, "spawned in ", &text);
+        places_format(places->instance, places->spawned,
+                      vm_message_text(MESSAGE_PLACE_SPAWNED, vm_is_korean(vm)), &text);
         err = places_add_text(vm, &text, list);
     }
     for (uint32_t i = 0; i < places->count && !cy_failed(err); i++) {
-        const char *before = i == 0 && places->crossings ? "awaited in " : "";
+        const char *awaited = vm_message_text(MESSAGE_PLACE_AWAITED, vm_is_korean(vm));
+        const char *before = i == 0 && places->crossings ? awaited : "";
         places_format(places->instance, places->frames[i], before, &text);
         err = places_add_text(vm, &text, list);
     }
     if (places->more_count > 0 && !cy_failed(err)) {
-        builder_printf(&text, "... %u more", places->more_count);
+        builder_printf(&text, vm_message_text(MESSAGE_PLACES_MORE, vm_is_korean(vm)), places->more_count);
         err = places_add_text(vm, &text, list);
     }
     builder_fini(&text);
