@@ -54,7 +54,8 @@ int cli_compile_with(struct cli_options *options, const char *path, bool tests, 
 int cli_compile(struct cli_options *options, int argc, char **argv)
 {
     bool quiet = false;
-    const struct cli_flag flags[] = {{"--json", NULL, &options->json}, {"--quiet", NULL, &quiet}};
+    const struct cli_flag flags[] = {{.name = "--json", .set_out = &options->json},
+                                     {.name = "--quiet", .set_out = &quiet}};
     const char *path = cli_one_file(options, flags, CY_COUNT_OF(flags), argc, argv);
     if (!path) return EXIT_CODE_USAGE;
     options->warnings = !quiet && !options->filter; /* the filters say what older scripts expect */
