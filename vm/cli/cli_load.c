@@ -135,11 +135,11 @@ static bool cli_load_read_numbers(const struct cli_options *options, const struc
     double rate = 0;
     uint32_t duration_ms = words->requests ? 0 : 10000, warm_up_ms = words->requests ? 0 : 500,
              timeout_ms = 10000;
-    if (!cli_load_number(options, words->connections, "--connections", 1, LIMIT_LOAD_CONNECTIONS,
-                         &connections) ||
+    if (!cli_load_number(options, words->connections, "--connections (LOAD_CONNECTIONS)", 1,
+                         LIMIT_LOAD_CONNECTIONS, &connections) ||
         !cli_load_number(options, words->requests, "--requests", 1, UINT64_MAX / 2, &requests) ||
         !cli_load_number(options, words->seed, "--seed", 0, UINT64_MAX, &seed) ||
-        !cli_load_real(options, words->rate, "--rate", 0.001, LIMIT_LOAD_RATE, &rate) ||
+        !cli_load_real(options, words->rate, "--rate (LOAD_RATE)", 0.001, LIMIT_LOAD_RATE, &rate) ||
         !cli_load_seconds(options, words->duration, "--duration", 0.001, &duration_ms) ||
         !cli_load_seconds(options, words->warm_up, "--warm-up", 0, &warm_up_ms) ||
         !cli_load_seconds(options, words->timeout, "--timeout", 0.001, &timeout_ms))

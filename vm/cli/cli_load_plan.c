@@ -162,14 +162,23 @@ static bool cli_load_read_line(const struct cli_options *options, const char *pa
     return cli_load_add(options, plan, &row);
 }
 
+static bool cli_load_read_file(const struct cli_options *options, const char *path, struct builder *out)
+{
+    cy_err err = file_read(path, LIMIT_LOAD_LIST_BYTES, out);
+    if (cy_is(err, CY_ERR_TOO_LARGE))
+        fprintf(stderr,
+                options->korean ? "%s: %s: LOAD_LIST_BYTES = %d바이트보다 큽니다\n"
+                                : "%s: %s: larger than LOAD_LIST_BYTES = %d bytes\n",
+                options->name, path, LIMIT_LOAD_LIST_BYTES);
+    else if (cy_failed(err))
+        cli_say_error(options, path, err);
+    return !cy_failed(err);
+}
+
 static bool cli_load_read_list(const struct cli_options *options, const char *path,
                                const struct load_row *defaults, struct cli_load_plan *plan)
 {
-    cy_err err = file_read(path, LIMIT_LOAD_LIST_BYTES, &plan->list);
-    if (cy_failed(err)) {
-        cli_say_error(options, path, err);
-        return false;
-    }
+    if (!cli_load_read_file(options, path, &plan->list)) return false;
     cy_bytes rest = builder_view(&plan->list);
     for (uint32_t number = 1; rest.count; number++) {
         size_t end = cy_bytes_find(rest, '\n');
@@ -188,9 +197,7 @@ static bool cli_load_read_body(const struct cli_options *options, const char *bo
         builder_text(&plan->body, body);
         return true;
     }
-    cy_err err = file_read(body + 1, LIMIT_LOAD_LIST_BYTES, &plan->body);
-    if (cy_failed(err)) cli_say_error(options, body + 1, err);
-    return !cy_failed(err);
+    return cli_load_read_file(options, body + 1, &plan->body);
 }
 
 bool cli_load_plan_fill(const struct cli_options *options, const struct cli_load_words *words, char **urls,

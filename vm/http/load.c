@@ -525,9 +525,12 @@ cy_err load_new(const struct load_options *options, struct load **load_out, cons
     const char *fault = NULL;
     CHECK(options->row_count > 0 && options->connections > 0 && options->done);
     CHECK(options->duration_ms > 0 || options->request_count_max > 0);
-    if (options->connections > LIMIT_LOAD_CONNECTIONS || options->row_count > LIMIT_LOAD_ROWS ||
-        options->rate_per_s > LIMIT_LOAD_RATE)
-        return CY_ERR(TOO_MANY);
+    *load_out = NULL;
+    if (options->connections > LIMIT_LOAD_CONNECTIONS) fault = "more connections than LOAD_CONNECTIONS";
+    if (options->row_count > LIMIT_LOAD_ROWS) fault = "more requests to choose from than LOAD_ROWS";
+    if (options->rate_per_s > LIMIT_LOAD_RATE) fault = "a rate above LOAD_RATE";
+    if (fault_out) *fault_out = fault;
+    if (fault) return CY_ERR(TOO_MANY);
     struct load *load = mem_alloc_zeroed(sizeof *load);
     if (!load) return CY_ERR(NO_MEMORY);
     load->options = *options;
