@@ -5,8 +5,9 @@
  * In:   upstream [PORT]. Out: the port on stdout, then answers until it is ended.
  *         /8k...  8,192 bytes      /1m...  1,048,576 bytes      anything else: 35 bytes
  *
- * Requests have no body and are not pipelined: the load generator and the proxies send none other. A request is complete
- * when what was received ends in an empty line. One thread, epoll, one receive and one send for each small answer.
+ * Requests have no body and are not pipelined: the load generator and the proxies send none other. A request is
+ * complete when what was received ends in an empty line. One thread, epoll, one receive and one send for each small
+ * answer.
  */
 #include <arpa/inet.h>
 #include <errno.h>

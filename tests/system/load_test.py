@@ -42,7 +42,8 @@ def test_against_the_gateway(folder):
         check_equal(sum(told["faults"].values()), 0, f"faults of {way}")
         check_equal(len(upstream.requests) - before, 300, f"requests that reached the upstream, {way}")
         check_equal(told["opened"], 300 if "--new" in way else 10, f"connections of {way}")
-        check(0 < told["latency_us"]["p50"] <= told["latency_us"]["p99"] <= told["latency_us"]["max"], f"latency {told}")
+        latency = told["latency_us"]
+        check(0 < latency["p50"] <= latency["p99"] <= latency["max"], f"latency {told}")
         check_in("us_per_request", told["watched"], "watched")
         check_equal(upstream.requests[-1][1], "/x", "path")
 
@@ -124,7 +125,8 @@ def test_what_is_wrong_is_said(folder):
            (["http://a/", "-d", "nan"], "--duration"), (["http://a/", "--header", "X"], "NAME: VALUE"),
            (["http://127.0.0.1:1/", "--header", "A B: c"], "no token"),
            (["http://127.0.0.1:1/", "--header", "Connection: close"], "own fields"),
-           (["http://127.0.0.1:1/", "--idle", "--new"], "goes with none"), (["http://a/", "--nonsense"], "unknown option"),
+           (["http://127.0.0.1:1/", "--idle", "--new"], "goes with none"),
+           (["http://a/", "--nonsense"], "unknown option"),
            (["http://a/", "--expect-crc32c", "xyz"], "hex digits")]
     for words, part in bad:
         code, out, err = run([CROWNYC, "load", *words])

@@ -10,7 +10,8 @@
  *     0 1 2 ... 255 | 256 257 ... 511 | 512 514 ... 1022 | 1024 1028 ... 2044 | ...
  *
  * Cost: one addition to one counter. No memory is taken; a struct histogram is 82 KiB.
- * Invariant: smallest, largest, count and sum are exact. What is above HISTOGRAM_VALUE_MAX is counted in the last bucket.
+ * Invariant: smallest, largest, count and sum are exact. What is above HISTOGRAM_VALUE_MAX is counted in the last
+ *       bucket.
  */
 #ifndef CY_BASE_HISTOGRAM_H
 #define CY_BASE_HISTOGRAM_H

@@ -3,8 +3,8 @@
  * vm/http/load.c: a load run: its phases, when each request is due, and what is counted.
  *
  * In:   options. Out: load_result.
- * Invariant: a request is measured when it was due in [begin_ns, end_ns), however it ended, and is then in exactly one of
- *       `well_count` and `faults`. Requests per second and CPU are of what ended between the two samples.
+ * Invariant: a request is measured when it was due in [begin_ns, end_ns), however it ended, and is then in exactly one
+ *       of `well_count` and `faults`. Requests per second and CPU are of what ended between the two samples.
  * Not here:  connections (load_connection.c), the form of requests and answers (load_h1.c).
  */
 #include "vm/base/check.h"

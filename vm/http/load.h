@@ -8,8 +8,8 @@
  *
  * No coordinated omission: in the open loop latency runs from the moment at which a request was *due*, also when no
  * connection was free to send it, and what is still waiting when the run ends is counted with the time it has waited.
- * In the closed loop latency runs from the sending, and a server that stalls delays the next request: so say that beside
- * its percentiles.
+ * In the closed loop latency runs from the sending, and a server that stalls delays the next request: so say that
+ * beside its percentiles.
  *
  *   load_new ─ load_start ─► OPENING ─► WARM_UP ─► MEASURING ─► DRAINING ─► STOPPING ─► done ─ load_free
  *
