@@ -105,6 +105,7 @@ TESTED = {
     "PROCESS_OUTPUT_BYTES": (WORLD, "test_process_output_bytes"),
     "PROCESS_ARGUMENTS": (WORLD, "test_process_arguments"),
     "TIMEOUT_MS": (WORLD, "test_timeout_ms"),
+    "INPUT_BYTES": ("tests/system/input_test.py", "test_the_limit"),
     "SHARED_COUNTERS": (WORLD, "test_shared_memory"),
     "SHARED_TABLES": (WORLD, "test_shared_memory"),
     "SHARED_ENTRIES": (WORLD, "test_shared_memory"),
@@ -131,6 +132,7 @@ TESTED = {
     "LOAD_ROWS": (LOAD, AT_AND_PAST),
     "LOAD_RATE": (LOAD, AT_AND_PAST),
     "LOAD_LIST_BYTES": ("tests/system/load_test.py", "test_a_list_at_and_past_its_limit"),
+    "JSON_NUMBER_BYTES": ("tests/unit/base/json_test.c", "test_number_at_and_past_the_limit"),
     "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
     "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
 }
