@@ -145,7 +145,7 @@ static uint8_t h1_judge_framing(const struct h1_facts *facts, uint8_t minor_vers
 struct h1_space {
     uint8_t *host;      /* of Host */
     uint8_t *authority; /* of an absolute target */
-    uint8_t *target;    /* "/?query" for an absolute target without a path */
+    uint8_t *target;    /* "/?query", or "*", for an absolute target without a path */
     uint8_t *path;
 };
 
@@ -188,7 +188,10 @@ static uint8_t h1_judge_absolute(struct http_request *request, bool has_host, co
     request->authority = authority;
     request->host = from_target.host;
     request->port = from_target.port;
-    if (rest.count == 0 || rest.data[0] == '?') {
+    if (rest.count == 0 && cy_bytes_equal(request->method, CY_BYTES("OPTIONS"))) {
+        space->target[0] = '*'; /* RFC 9112 section 3.2.4: it asks about the server, not about "/" */
+        rest = cy_bytes_of(space->target, 1);
+    } else if (rest.count == 0 || rest.data[0] == '?') {
         space->target[0] = '/';
         if (rest.count) memcpy(space->target + 1, rest.data, rest.count);
         rest = cy_bytes_of(space->target, rest.count + 1);
@@ -218,6 +221,10 @@ static uint8_t h1_judge_target(const struct h1_head *head, const struct h1_facts
         }
         fault = h1_judge_absolute(request, facts->host_count > 0, &space);
         if (fault) return fault;
+    }
+    if (request->target.data[0] == '*') {
+        request->path = request->target;
+        return H1_FAULT_NONE;
     }
     size_t path_end = cy_bytes_find(request->target, '?');
     request->query = cy_bytes_skip(request->target, path_end + 1);

@@ -138,6 +138,26 @@ static void proxy_connect(struct http_exchange *exchange)
     if (cy_failed(err)) proxy_fail(exchange, 502, "cannot connect", err);
 }
 
+/* RFC 9110 section 7.6.2. A value that is no number counts nothing, as for any server. False: it ends here, and is
+ * answered. */
+static bool proxy_count_forwards(struct http_exchange *exchange)
+{
+    const struct http_request *request = &exchange->request;
+    bool is_trace = cy_bytes_equal(request->method, CY_BYTES("TRACE"));
+    if (!is_trace && !cy_bytes_equal(request->method, CY_BYTES("OPTIONS"))) return true;
+    const struct http_field *field =
+        http_find_field(request->fields, request->field_count, CY_BYTES("Max-Forwards"));
+    uint64_t left;
+    if (!field || !cy_bytes_parse_u64(field->value, UINT32_MAX, &left)) return true;
+    if (left == 0) { /* we are whom it asks; TRACE would show the client what others added on the way */
+        exchange_refuse(exchange, is_trace ? 405 : 200, NULL, true);
+        return false;
+    }
+    exchange->proxy.counts_forwards = true;
+    exchange->proxy.forwards_left = (uint32_t)left - 1;
+    return true;
+}
+
 void proxy_start(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
@@ -155,6 +175,8 @@ void proxy_start(struct http_exchange *exchange)
         exchange_refuse(exchange, 413, h1_fault_text(H1_FAULT_BODY_LARGE), false);
         return;
     }
+    uint8_t initial = exchange->request.method.data[0];
+    if (CY_UNLIKELY(initial == 'O' || initial == 'T') && !proxy_count_forwards(exchange)) return;
     proxy->active = true;
     if (terms->times.total_ms) {
         proxy->total_timer.fire = proxy_on_total;

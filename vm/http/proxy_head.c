@@ -37,6 +37,7 @@ static bool proxy_head_passes(const struct http_exchange *exchange, const struct
     unsigned flags = field_flags(field->known);
     if (field->hop || (flags & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING))) return false;
     if (field->known == HTTP_FIELD_HOST || field->known == HTTP_FIELD_EXPECT) return false;
+    if (field->known == HTTP_FIELD_MAX_FORWARDS && exchange->proxy.counts_forwards) return false;
     if (field->known == HTTP_FIELD_TRAILER && request->body.kind != HTTP_BODY_CHUNKED) return false;
     if (field_is_forwarding(field->name, field->known)) return false;
     if (verdict->field_count + verdict->remove_count > 0 && proxy_head_is_replaced(verdict, field->name))
@@ -112,6 +113,11 @@ struct buffer *proxy_write_request_head(struct http_exchange *exchange)
         if (proxy_head_passes(exchange, &request->fields[i]))
             upstream_put_field(carrier, &writer, request->fields[i].name, request->fields[i].value);
     proxy_head_put_request_framing(exchange, &writer);
+    if (CY_UNLIKELY(exchange->proxy.counts_forwards)) {
+        uint8_t digits[HEAD_DIGITS_MAX];
+        upstream_put_field(carrier, &writer, CY_BYTES("Max-Forwards"),
+                           head_format_u64(digits, exchange->proxy.forwards_left));
+    }
     if (CY_UNLIKELY(exchange->proxy.upgrade_sent))
         proxy_head_put_upgrade(&writer, request->fields, request->field_count);
     if (exchange->continue_waiting)

@@ -40,6 +40,8 @@ struct http_proxy {
     bool head_complete;   /* of the final response */
     bool stream_ended;    /* the server will send no more */
     bool retried;
+    bool counts_forwards; /* OPTIONS or TRACE with Max-Forwards: the upstream gets `forwards_left` */
+    uint32_t forwards_left;
     bool upgrade_sent;   /* the request asks for another protocol, so a 101 may come */
     uint64_t sent_bytes; /* of the request, on this carrier */
     struct timer total_timer; /* set only where the verdict bounds the whole */
