@@ -48,6 +48,8 @@ struct configuring {
     uint32_t number;           /* of the generation */
     int exit_code;             /* 0: configured */
     struct timer skipped;      /* the program has no configure: done comes from the loop */
+    struct http_server_options bounds; /* of http.bounds, for when it is adopted */
+    bool has_bounds;
     void (*done)(struct configuring *configuring, cy_value result);
 };
 
@@ -66,6 +68,7 @@ struct serving {
     char *listen[LIMIT_SERVE_LISTEN]; /* owned texts */
     uint32_t listen_count;
     char *banner;               /* owned, may be NULL */
+    struct http_server_options bounds; /* of http.serve; a generation's own go before them */
     struct instance *instance;  /* whose handle is called; swapped on reload */
     cy_value handle;            /* borrowed from the instance */
     uint32_t generation_number; /* of the instance */
@@ -163,6 +166,7 @@ void runtime_report_error(struct runtime *runtime, cy_value error);
 void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop);
 /* Whether this instance's configure has not ended yet: it may not look at the world, so that every worker makes the
  * same of its input as the checker did. */
+struct configuring *runtime_configuring(const struct runtime *runtime, const struct instance *instance); /* or NULL */
 bool runtime_is_configuring(const struct runtime *runtime, const struct instance *instance);
 
 /* -- vm/native/runtime_output.c ---------------------------------------------------------------------------- */
