@@ -9,12 +9,13 @@
 #include "tests/support/loop_sim.h"
 #include "vm/base/builder.h"
 #include "vm/base/limits.h"
+#include "vm/base/mem.h"
 #include "vm/http/server.h"
 
 #include <check.h>
 
 enum { HEADER_MS = 3000, KEEP_ALIVE_MS = 5000, BODY_MS = 7000, FIRST_BYTE_MS = 11000, IDLE_MS = 13000 };
-enum { MIN_RATE = 1000, GRACE_MS = 2000, TUNNEL_MS = 20000, TOTAL_MS = 6000 };
+enum { MIN_RATE = 1000, GRACE_MS = 2000, TUNNEL_MS = 90000, TOTAL_MS = 6000 };
 enum { TIMEOUT_TURNS_MAX = 200000 };
 
 /* One end of a connection, ours. */
@@ -553,6 +554,49 @@ START_TEST(test_a_tunnel_lasts_while_either_side_speaks)
 }
 END_TEST
 
+/* A side that has finished leaves the other a shorter silence, whichever it was. */
+START_TEST(test_a_tunnel_of_which_one_side_has_finished_waits_less)
+{
+    struct timeout_peer peer;
+    for (int upstream_first = 0; upstream_first < 2; upstream_first++) {
+        timeout_open();
+        timeout_begin_tunnel(&peer);
+        struct timeout_peer *first = upstream_first ? &back : &peer, *other = upstream_first ? &peer : &back;
+        timeout_pause(1000);
+        stream_shutdown_write(first->stream);
+        timeout_await_end(other);
+        ck_assert(other->clean && !first->ended);
+        timeout_pause(LIMIT_HTTP_TUNNEL_HALF_MS - 1000);
+        timeout_send(other, "x");
+        timeout_await(first, "x");
+        uint64_t begin_ms = loop_now_ms(loop);
+        timeout_await_end(first);
+        timeout_expect_after(first, begin_ms, LIMIT_HTTP_TUNNEL_HALF_MS);
+        timeout_peer_close(&peer);
+        timeout_close();
+    }
+}
+END_TEST
+
+START_TEST(test_a_tunnel_allocates_nothing_for_its_bytes)
+{
+    struct timeout_peer peer;
+    uint64_t before = 0;
+    timeout_open();
+    timeout_begin_tunnel(&peer);
+    for (int i = 0; i < 20; i++) {
+        if (i == 5) before = mem_allocation_count();
+        timeout_send(&peer, "some bytes");
+        timeout_await(&back, "some bytes");
+        timeout_send(&back, "others");
+        timeout_await(&peer, "others");
+    }
+    ck_assert_uint_eq(mem_allocation_count(), before);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
 Suite *unit_suite_http_timeout(void);
 Suite *unit_suite_http_timeout(void)
 {
@@ -572,6 +616,8 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_a_slow_reader_at_the_least_rate_gets_it_all);
     tcase_add_test(tests, test_idle_upstream_connections_go_before_common_servers_hang_up);
     tcase_add_test(tests, test_a_tunnel_lasts_while_either_side_speaks);
+    tcase_add_test(tests, test_a_tunnel_of_which_one_side_has_finished_waits_less);
+    tcase_add_test(tests, test_a_tunnel_allocates_nothing_for_its_bytes);
     suite_add_tcase(suite, tests);
     return suite;
 }
