@@ -54,7 +54,8 @@ static enum h1_parse_result fuzz_h1_parse(struct h1_head *head, struct http_fiel
 
 static void fuzz_h1_check_head(const struct h1_head *head, cy_bytes message)
 {
-    CHECK(head->used_bytes >= 4 && head->used_bytes <= message.count && head->used_bytes <= LIMIT_HTTP_HEAD_BYTES);
+    CHECK(head->used_bytes >= 4 && head->used_bytes <= message.count &&
+          head->used_bytes <= LIMIT_HTTP_HEAD_BYTES);
     CHECK(memcmp(message.data + head->used_bytes - 4, "\r\n\r\n", 4) == 0);
     CHECK(head->field_count <= LIMIT_HTTP_FIELDS);
     cy_bytes used = cy_bytes_slice(message, 0, head->used_bytes);
@@ -105,8 +106,10 @@ static void fuzz_h1_body(const struct http_framing *framing, cy_bytes input, siz
     }
     CHECK(body[0].ended == body[1].ended && body[0].fault == body[1].fault);
     CHECK(cy_bytes_equal(builder_view(&data[0]), builder_view(&data[1])));
-    CHECK(cy_bytes_equal(builder_view(&trailer[0]), builder_view(&trailer[1])));
-    if (body[0].ended) CHECK(used[0] == used[1]);
+    if (body[0].ended) { /* before a refusal more or less of the trailers may have been let through */
+        CHECK(used[0] == used[1]);
+        CHECK(cy_bytes_equal(builder_view(&trailer[0]), builder_view(&trailer[1])));
+    }
     if (body[0].fault || body[0].ended) {
         cy_bytes more = CY_BYTES("0\r\n\r\n"), piece;
         enum h1_body_step expected = body[0].ended ? H1_BODY_END : H1_BODY_FAULT;

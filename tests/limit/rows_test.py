@@ -146,6 +146,7 @@ TIME = {
     "HTTP_TUNNEL_IDLE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
     "HTTP_TUNNEL_HALF_MS": "tests/unit/http/timeout_test.c waits for it on a simulated clock",
     "HTTP_MIN_RATE_GRACE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
+    "HTTP_OWING_MS": "tests/system/slow_clients_test.py fills a server with clients that owe their bodies",
     "HTTP_STOP_MS": "default of an option that tests/wire/upgrade/stop.txt sets",
     "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
     "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",

@@ -77,7 +77,7 @@ struct exchange_carrier {
     struct relay_hold hold; /* what they point at */
     struct timer timer;
     uint64_t checked_bytes; /* of the outstanding write: what had gone when the timer last looked */
-    uint8_t timer_kind; /* enum carrier_timer */
+    uint8_t timer_kind;     /* enum carrier_timer */
     bool writing;
     bool input_ended; /* the client will send no more */
 };

@@ -52,9 +52,9 @@ struct http_pool {
 struct upstream {
     uint32_t refs;
     struct http_pool *pool;
-    cy_bytes base_path; /* "/api", without a slash at its end; may be empty */
+    cy_bytes base_path;      /* "/api", without a slash at its end; may be empty */
     struct http_times times; /* all but total_ms are set */
-    cy_bytes authority; /* for Host when the client sent none: without the port when it is 80 */
+    cy_bytes authority;      /* for Host when the client sent none: without the port when it is 80 */
 };
 
 /* What the owner of a carrier is told. */

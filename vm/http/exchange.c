@@ -150,7 +150,8 @@ static bool exchange_is_read(struct http_exchange *exchange)
     uint64_t sent_bytes = carrier->send->sent_bytes, before_bytes = carrier->checked_bytes;
     uint64_t period_ms = carrier->server->options.body_idle_timeout_ms;
     uint64_t least_bytes = exchange_min_rate(exchange) * period_ms / 1000;
-    if (!carrier->writing || sent_bytes <= before_bytes || sent_bytes - before_bytes < least_bytes) return false;
+    if (!carrier->writing || sent_bytes <= before_bytes || sent_bytes - before_bytes < least_bytes)
+        return false;
     carrier->checked_bytes = sent_bytes;
     carrier_set_timer(carrier, CARRIER_TIMER_WRITE, (uint32_t)period_ms);
     return true;

@@ -175,9 +175,8 @@ static bool fetch_retry(struct http_fetch *fetch)
     if (!idempotent || fetch->retried || fetch->received_any || !fetch->carrier->used_before) return false;
     fetch->retried = true;
     fetch->carrier->type->close(&fetch->carrier);
-    cy_err err =
-        connector_start(fetch->request->upstream->pool, fetch->request->terms.times.connect_ms, fetch,
-                        fetch_on_connected, &fetch->connector);
+    cy_err err = connector_start(fetch->request->upstream->pool, fetch->request->terms.times.connect_ms,
+                                 fetch, fetch_on_connected, &fetch->connector);
     if (cy_failed(err)) fetch_fail(fetch, err);
     return true;
 }

@@ -20,7 +20,8 @@ void h1_mark_listed(const struct h1_head *head);
 struct h1_request {
     bool keep_alive; /* the client may send another one on it */
     bool expects_continue;
-    bool wants_upgrade; /* another protocol, one that may go through here, on this connection from the answer on */
+    bool
+        wants_upgrade; /* another protocol, one that may go through here, on this connection from the answer on */
 };
 /* Is `protocol` among those of the request's Upgrade fields? For the server's choice in a 101. */
 bool h1_upgrade_lists(const struct http_field *fields, uint32_t count, cy_bytes protocol);

@@ -133,8 +133,8 @@ static void proxy_connect(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
     struct http_pool *pool = exchange->verdict->upstream->pool;
-    cy_err err = connector_start(pool, exchange->verdict->terms.times.connect_ms, exchange, proxy_on_connected,
-                                 &proxy->connector);
+    cy_err err = connector_start(pool, exchange->verdict->terms.times.connect_ms, exchange,
+                                 proxy_on_connected, &proxy->connector);
     if (cy_failed(err)) proxy_fail(exchange, 502, "cannot connect", err);
 }
 

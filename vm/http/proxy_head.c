@@ -68,7 +68,8 @@ static bool proxy_head_has_length(const struct http_request *request)
 }
 
 /* For this connection alone, so its field is always beside it. */
-static void proxy_head_put_upgrade(struct head_writer *writer, const struct http_field *fields, uint32_t count)
+static void proxy_head_put_upgrade(struct head_writer *writer, const struct http_field *fields,
+                                   uint32_t count)
 {
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {

@@ -100,7 +100,8 @@ void http_server_read_counters(const struct http_server *server, struct http_ser
 void server_make_room(struct http_server *server, const char *why)
 {
     uint32_t count = connection_evict(server);
-    log_write_keyed(server_log(server), LOG_WARN, why, "%s: %u of them; closed the %u that were quiet the longest", why,
+    log_write_keyed(server_log(server), LOG_WARN, why,
+                    "%s: %u of them; closed %u that let us wait the longest", why,
                     server->counters.connections_open + count, count);
 }
 
@@ -242,7 +243,8 @@ static void server_on_drain_timer(struct timer *timer)
 static void server_on_stop_timer(struct timer *timer)
 {
     struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, stop_timer);
-    log_write(server_log(server), LOG_WARN, "the time to stop is over: %u connections are cut off, %u of them tunnels",
+    log_write(server_log(server), LOG_WARN,
+              "the time to stop is over: %u connections are cut off, %u of them tunnels",
               server->counters.connections_open, server->counters.tunnels_open);
     server_cut_off(server);
 }

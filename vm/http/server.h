@@ -37,12 +37,12 @@ struct http_server_options {
     uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
     uint32_t body_idle_timeout_ms; /* 0: 60,000 */
     uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
-    uint32_t min_rate;             /* bytes per second that a client must send of its body, or read of an answer;
+    uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
                                     * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
-    uint32_t min_rate_grace_ms;    /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
-    uint32_t head_bytes_max;       /* 431 past it; 0 or more: LIMIT_HTTP_HEAD_BYTES */
-    uint32_t fields_max;           /* 431 past it; 0 or more: LIMIT_HTTP_FIELDS */
-    uint32_t stop_ms;              /* after http_server_drain, until what still runs is cut off; 0: LIMIT_HTTP_STOP_MS */
+    uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
+    uint32_t head_bytes_max;    /* 431 past it; 0 or more: LIMIT_HTTP_HEAD_BYTES */
+    uint32_t fields_max;        /* 431 past it; 0 or more: LIMIT_HTTP_FIELDS */
+    uint32_t stop_ms; /* after http_server_drain, until what still runs is cut off; 0: LIMIT_HTTP_STOP_MS */
 };
 
 CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,

@@ -90,29 +90,43 @@ static void connection_finish(struct http_connection *connection, bool client_is
 
 /* -- making room ----------------------------------------------------------------------------------------- */
 
-/* Nothing is owed to it: it is between requests, or has not finished a head. */
-static bool connection_is_quiet(const struct http_connection *connection)
+/* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
+ * for long enough. Between requests and inside a head nothing is owed to it; inside a body, and while it does not take
+ * what we send, it owes. */
+static uint64_t connection_waits_since(const struct http_connection *connection, uint64_t now_ms)
 {
     const struct exchange_carrier *carrier = &connection->carrier;
-    if (!connection->stream || connection->preparing || carrier->tunnel || connection->lingering) return false;
-    return !carrier->exchange || (carrier->exchange->phase == EXCHANGE_HEAD && !carrier->writing);
+    const struct http_exchange *exchange = carrier->exchange;
+    uint64_t since_ms = UINT64_MAX;
+    if (!connection->stream || connection->preparing || carrier->tunnel || connection->lingering)
+        return UINT64_MAX;
+    if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing)) return connection->quiet_since_ms;
+    if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
+    if (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing)
+        since_ms = carrier->timer.due_ms - carrier->server->options.body_idle_timeout_ms;
+    if (since_ms >= now_ms || now_ms - since_ms < LIMIT_HTTP_OWING_MS) return UINT64_MAX;
+    return since_ms;
 }
 
 /* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
 uint32_t connection_evict(struct http_server *server)
 {
     struct http_connection *oldest[LIMIT_HTTP_EVICT_BATCH];
+    uint64_t since_ms[LIMIT_HTTP_EVICT_BATCH], now_ms = loop_now_ms(server->options.loop);
     uint32_t count = 0;
     for (struct http_connection *one = server->connections; one; one = one->next) {
-        if (!connection_is_quiet(one)) continue;
+        uint64_t since = connection_waits_since(one, now_ms);
         uint32_t place = count;
-        while (place > 0 && oldest[place - 1]->quiet_since_ms > one->quiet_since_ms) place--;
+        if (since == UINT64_MAX) continue;
+        while (place > 0 && since_ms[place - 1] > since) place--;
         if (place == LIMIT_HTTP_EVICT_BATCH) continue;
         if (count < LIMIT_HTTP_EVICT_BATCH) count++;
         memmove(oldest + place + 1, oldest + place, (count - 1 - place) * sizeof(struct http_connection *));
+        memmove(since_ms + place + 1, since_ms + place, (count - 1 - place) * sizeof(uint64_t));
         oldest[place] = one;
+        since_ms[place] = since;
     }
-    for (uint32_t i = 0; i < count; i++) connection_close(oldest[i]);
+    for (uint32_t i = 0; i < count; i++) connection_lose(oldest[i], CY_ERR(TIMEOUT));
     server->counters.evictions += count;
     return count;
 }
@@ -315,7 +329,10 @@ static void connection_on_timer(struct timer *timer)
     case CARRIER_TIMER_NONE: return;
     case CONNECTION_TIMER_IDLE:
     case CONNECTION_TIMER_LINGER: connection_close(connection); return;
-    case CARRIER_TIMER_TUNNEL: CHECK(carrier->tunnel); tunnel_on_timeout(carrier->tunnel); return;
+    case CARRIER_TIMER_TUNNEL:
+        CHECK(carrier->tunnel);
+        tunnel_on_timeout(carrier->tunnel);
+        return;
     case CONNECTION_TIMER_HEAD:
         exchange_refuse(carrier->exchange, 408, "the head did not come in time", false);
         return;

@@ -42,10 +42,10 @@ struct http_proxy {
     bool retried;
     bool counts_forwards; /* OPTIONS or TRACE with Max-Forwards: the upstream gets `forwards_left` */
     uint32_t forwards_left;
-    bool upgrade_sent;   /* the request asks for another protocol, so a 101 may come */
-    uint64_t sent_bytes; /* of the request, on this carrier */
+    bool upgrade_sent;        /* the request asks for another protocol, so a 101 may come */
+    uint64_t sent_bytes;      /* of the request, on this carrier */
     struct timer total_timer; /* set only where the verdict bounds the whole */
-    cy_err stream_err;   /* with stream_ended: why */
+    cy_err stream_err;        /* with stream_ended: why */
 };
 
 enum exchange_phase { EXCHANGE_HEAD, EXCHANGE_THINKING, EXCHANGE_ANSWERING, EXCHANGE_DRAINING };
@@ -70,8 +70,8 @@ struct http_exchange {
     struct relay request_body;
     size_t head_bytes; /* of the request's head, as a bound for the one that we write */
     uint64_t drained_bytes;
-    uint64_t wait_since_ms; /* for more of the request's body */
-    uint32_t slack_ms;      /* how long we would still wait for it; more with each byte */
+    uint64_t wait_since_ms;  /* for more of the request's body */
+    uint32_t slack_ms;       /* how long we would still wait for it; more with each byte */
     size_t body_offset;      /* of a RESPOND body: what has been written */
     uint16_t status;         /* of the final answer; 0: none begun */
     uint16_t pending_status; /* answered once the interim write is done */
@@ -155,7 +155,7 @@ void connection_start(struct http_server *server, struct stream *owned_stream);
 void connection_close(struct http_connection *connection);
 /* The client is gone, or must go, whatever it was in the middle of. */
 void connection_lose(struct http_connection *connection, cy_err err);
-/* Closes those that have been quiet the longest: at most LIMIT_HTTP_EVICT_BATCH. Gives their number. */
+/* Closes those clients that let us wait the longest: at most LIMIT_HTTP_EVICT_BATCH. Gives their number. */
 uint32_t connection_evict(struct http_server *server);
 
 /* -- exchange.c: for carriers -- */

@@ -25,9 +25,9 @@ struct http_tunnel {
     struct upstream_carrier *upstream;
     uint64_t active_ms; /* when the last byte came or went */
     uint32_t idle_ms;
-    bool upstream_ended;  /* it will send no more */
-    bool told_upstream;   /* that the client has finished */
-    bool told_client;     /* that the upstream has */
+    bool upstream_ended; /* it will send no more */
+    bool told_upstream;  /* that the client has finished */
+    bool told_client;    /* that the upstream has */
 };
 
 static void tunnel_on_read(void *owner, struct buffer *owned_buffer, cy_err err);

@@ -190,7 +190,8 @@ static enum native_outcome native_http_bad_url(struct native_call *call, const c
                        fault ? fault : cy_err_text(err, vm_korean(call->vm)));
 }
 
-static enum native_outcome native_http_read_times(struct native_call *call, cy_value map, struct http_times *times)
+static enum native_outcome native_http_read_times(struct native_call *call, cy_value map,
+                                                  struct http_times *times)
 {
     cy_value key, value;
     size_t cursor = 0;
@@ -199,10 +200,11 @@ static enum native_outcome native_http_read_times(struct native_call *call, cy_v
         enum native_http_taken taken = native_http_take_time(call, "http.upstream", name, value, times);
         if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
         if (taken == NATIVE_HTTP_UNKNOWN)
-            return native_fail(call, CY_ERR(VALUE),
-                               "http.upstream: options are connect_ms, first_byte_ms, idle_ms, keep_alive_ms, "
-                               "tunnel_ms and total_ms, not \"%.*s\"",
-                               CY_BYTES_ARG(name));
+            return native_fail(
+                call, CY_ERR(VALUE),
+                "http.upstream: options are connect_ms, first_byte_ms, idle_ms, keep_alive_ms, "
+                "tunnel_ms and total_ms, not \"%.*s\"",
+                CY_BYTES_ARG(name));
     }
     return NATIVE_DONE;
 }
@@ -267,7 +269,8 @@ static enum native_outcome native_http_read_options(struct native_call *call, cy
     cy_value key, value;
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
-        enum native_http_taken taken = native_http_take_term(call, "http.proxy", name, value, &options->terms);
+        enum native_http_taken taken =
+            native_http_take_term(call, "http.proxy", name, value, &options->terms);
         if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
         if (taken == NATIVE_HTTP_TAKEN) continue;
         if (cy_bytes_equal(name, CY_BYTES("set")) && value.tag == TAG_MAP) {
@@ -289,11 +292,12 @@ static enum native_outcome native_http_read_options(struct native_call *call, cy
         } else if (cy_bytes_equal(name, CY_BYTES("host")) && value.tag == TAG_STR) {
             options->host = string_bytes(value);
         } else {
-            return native_fail(
-                call, CY_ERR(VALUE),
-                "http.proxy: options are set (map), remove (list), host (str), upgrade (bool), numbers for connect_ms, "
-                "first_byte_ms, idle_ms, keep_alive_ms, tunnel_ms, total_ms, body_bytes_max, min_rate; not \"%.*s\" (%s)",
-                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+            return native_fail(call, CY_ERR(VALUE),
+                               "http.proxy: options are set (map), remove (list), host (str), upgrade "
+                               "(bool), numbers for connect_ms, "
+                               "first_byte_ms, idle_ms, keep_alive_ms, tunnel_ms, total_ms, body_bytes_max, "
+                               "min_rate; not \"%.*s\" (%s)",
+                               CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
     return NATIVE_DONE;

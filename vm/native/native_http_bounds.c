@@ -13,14 +13,20 @@
 #include "vm/native/runtime_internal.h"
 
 #define BOUND(kind, member) offsetof(struct kind, member), sizeof(((struct kind *)NULL)->member)
-#define BOUND_TIME(name, kind, member) {name, BOUND(kind, member), 1, LIMIT_TIMEOUT_MS, false}
-#define BOUND_RATE(kind) {"min_rate", BOUND(kind, min_rate), 0, LIMIT_HTTP_RATE, true}
+#define BOUND_TIME(name, kind, member)                        \
+    {                                                         \
+        name, BOUND(kind, member), 1, LIMIT_TIMEOUT_MS, false \
+    }
+#define BOUND_RATE(kind)                                            \
+    {                                                               \
+        "min_rate", BOUND(kind, min_rate), 0, LIMIT_HTTP_RATE, true \
+    }
 
 /* http.upstream, and the beginning of http.proxy */
 static const struct native_http_bound native_http_time_rows[] = {
-    BOUND_TIME("connect_ms", http_times, connect_ms),       BOUND_TIME("first_byte_ms", http_times, first_byte_ms),
-    BOUND_TIME("idle_ms", http_times, idle_ms),             BOUND_TIME("keep_alive_ms", http_times, keep_alive_ms),
-    BOUND_TIME("tunnel_ms", http_times, tunnel_ms),         BOUND_TIME("total_ms", http_times, total_ms),
+    BOUND_TIME("connect_ms", http_times, connect_ms), BOUND_TIME("first_byte_ms", http_times, first_byte_ms),
+    BOUND_TIME("idle_ms", http_times, idle_ms),       BOUND_TIME("keep_alive_ms", http_times, keep_alive_ms),
+    BOUND_TIME("tunnel_ms", http_times, tunnel_ms),   BOUND_TIME("total_ms", http_times, total_ms),
 };
 static const struct native_http_bound native_http_proxy_rows[] = {
     {"body_bytes_max", BOUND(http_proxy_terms, body_bytes_max), 1, INT64_MAX, false},
@@ -39,8 +45,8 @@ static const struct native_http_bound native_http_server_rows[] = {
 };
 
 static enum native_http_taken native_http_take(struct native_call *call, const char *native,
-                                               const struct native_http_bound *rows, size_t count, cy_bytes name,
-                                               cy_value value, void *into)
+                                               const struct native_http_bound *rows, size_t count,
+                                               cy_bytes name, cy_value value, void *into)
 {
     const struct native_http_bound *row = rows;
     while (row < rows + count && !cy_bytes_equal(name, cy_bytes_from_text(row->name))) row++;
@@ -68,8 +74,8 @@ static enum native_http_taken native_http_take(struct native_call *call, const c
 enum native_http_taken native_http_take_time(struct native_call *call, const char *native, cy_bytes name,
                                              cy_value value, struct http_times *times)
 {
-    return native_http_take(call, native, native_http_time_rows, CY_COUNT_OF(native_http_time_rows), name, value,
-                            times);
+    return native_http_take(call, native, native_http_time_rows, CY_COUNT_OF(native_http_time_rows), name,
+                            value, times);
 }
 
 enum native_http_taken native_http_take_term(struct native_call *call, const char *native, cy_bytes name,
@@ -81,8 +87,8 @@ enum native_http_taken native_http_take_term(struct native_call *call, const cha
         terms->no_upgrade = !value.as.b;
         return NATIVE_HTTP_TAKEN;
     }
-    return native_http_take(call, native, native_http_proxy_rows, CY_COUNT_OF(native_http_proxy_rows), name, value,
-                            terms);
+    return native_http_take(call, native, native_http_proxy_rows, CY_COUNT_OF(native_http_proxy_rows), name,
+                            value, terms);
 }
 
 enum native_http_taken native_http_take_bound(struct native_call *call, const char *native, cy_bytes name,

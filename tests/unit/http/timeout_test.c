@@ -24,7 +24,7 @@ struct timeout_peer {
     struct stream_read read;
     struct stream_write write;
     struct builder received;
-    uint64_t last_ms; /* when something came last, the end included */
+    uint64_t last_ms;                 /* when something came last, the end included */
     bool ended, clean, writing, deaf; /* deaf: does not read on */
 };
 
@@ -167,12 +167,11 @@ static void timeout_open(void)
     ck_assert(!cy_failed(loop_socket_open(loop, loop_sim_listen(sim, &address), &listener)));
     listener_accept = (struct loop_accept){.op.done = timeout_on_accept};
     loop_accept(listener, &listener_accept);
-    const struct http_client_options client_options = {
-        .loop = loop,
-        .log = &logger,
-        .first_byte_timeout_ms = FIRST_BYTE_MS,
-        .idle_timeout_ms = IDLE_MS,
-        .tunnel_timeout_ms = TUNNEL_MS};
+    const struct http_client_options client_options = {.loop = loop,
+                                                       .log = &logger,
+                                                       .first_byte_timeout_ms = FIRST_BYTE_MS,
+                                                       .idle_timeout_ms = IDLE_MS,
+                                                       .tunnel_timeout_ms = TUNNEL_MS};
     ck_assert(!cy_failed(http_client_new(&client_options, &client)));
     ck_assert(!cy_failed(upstream_open(client, CY_BYTES("http://10.0.0.1"), &upstream, NULL)));
     ck_assert(!cy_failed(http_verdict_proxy(upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &proxy, NULL)));
@@ -466,7 +465,8 @@ START_TEST(test_an_answer_that_nobody_reads_is_cut_off)
         timeout_turn(&turns);
     }
     ck_assert_uint_ge(loop_now_ms(loop) - begin_ms, BODY_MS);
-    ck_assert_uint_le(loop_now_ms(loop) - begin_ms, 2 * BODY_MS + 1); /* the first period took what the window holds */
+    ck_assert_uint_le(loop_now_ms(loop) - begin_ms,
+                      2 * BODY_MS + 1); /* the first period took what the window holds */
     peer.deaf = false;
     stream_read_start(peer.stream, &peer.read);
     timeout_await_end(&peer);
@@ -530,7 +530,8 @@ static void timeout_begin_tunnel(struct timeout_peer *peer)
     timeout_connect(peer);
     timeout_send(peer, "GET /t HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     timeout_await(&back, "\r\n\r\n");
-    timeout_send(&back, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+    timeout_send(&back,
+                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
     timeout_await(peer, "\r\n\r\n");
 }
 
