@@ -5,9 +5,9 @@
 #
 # usage: bench/slow_clients.py [BUILD] [SECONDS]     BUILD: build; SECONDS of each mode: 20
 # In:   BUILD/crownyc, BUILD/gateway.toau; slowhttptest in PATH (Debian package of that name; nothing else needs it).
-# Out:  one line per mode: how many connections it held open at most, as it says; requests of the other client, how many of
-#       them were answered, the slowest; exit code 1 when fewer than nine of ten were answered. The gateway may have 512 descriptors, so
-#       that a thousand connections are more than fit.
+# Out:  one line per mode: how many connections it held open at most, as it says; requests of the other client, how
+#       many of them were answered, the slowest; exit code 1 when fewer than nine of ten were answered. The gateway may
+#       have 512 descriptors, so that a thousand connections are more than fit.
 
 import http.client
 import http.server
@@ -86,8 +86,10 @@ def run_mode(flag, port):
     results = []
     prober = threading.Thread(target=probe, args=(port, time.monotonic() + SECONDS, results))
     path = "/large" if flag == "-X" else "/"
-    command = ["slowhttptest", flag, "-c", str(CONNECTIONS), "-r", "500", "-i", "5", "-x", "24", "-l", str(SECONDS), "-p", "3",
-               "-u", f"http://127.0.0.1:{port}{path}"] + (["-w", "512", "-y", "1024", "-n", "5", "-z", "32"] if flag == "-X" else [])
+    command = ["slowhttptest", flag, "-c", str(CONNECTIONS), "-r", "500", "-i", "5", "-x", "24", "-l", str(SECONDS),
+               "-p", "3", "-u", f"http://127.0.0.1:{port}{path}"]
+    if flag == "-X":
+        command += ["-w", "512", "-y", "1024", "-n", "5", "-z", "32"]
     prober.start()
     said = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS + 60).stdout
     prober.join()
@@ -104,10 +106,12 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "gateway.yaml").write_text(
-            f'- name: slow\n  domain: "*"\n  upstream: {slow.url}\n- name: other\n  domain: other.local\n  upstream: {other.url}\n')
+            f'- name: slow\n  domain: "*"\n  upstream: {slow.url}\n'
+            f"- name: other\n  domain: other.local\n  upstream: {other.url}\n")
         environment = dict(os.environ, GW_PORT=str(port), GW_BIND="127.0.0.1", GW_YAML="gateway.yaml", GW_WORKERS="1")
-        gateway = subprocess.Popen(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{BUILD}/crownyc' run '{BUILD}/gateway.toau'"],
-                                   cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = f"ulimit -n {DESCRIPTORS}; exec '{BUILD}/crownyc' run '{BUILD}/gateway.toau'"
+        gateway = subprocess.Popen(["sh", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)
         gateway.stdout.readline()
         print(f"{'mode':28} {'held':>6} {'asked':>6} {'answered':>9} {'slowest':>9}")
         for flag, name in MODES:

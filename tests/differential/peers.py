@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# tests/differential/peers.py: the same corpus through nginx, HAProxy, Apache, lighttpd and Varnish, each as its packages
-# have it, with the least configuration that proxies everything.
+# tests/differential/peers.py: the same corpus through nginx, HAProxy, Apache, lighttpd and Varnish, each as its
+# package has it, with the least configuration that proxies everything.
 #
 # In:   what is in PATH (and PEERS_ROOT: a folder where packages were unpacked, not installed). Out: for each peer how
 #       often it forwarded what a strict reader refuses or frames otherwise, and which cases; what ours did beside it.
@@ -68,8 +68,8 @@ PEERS = {
     "haproxy": ("haproxy", HAPROXY, ["{bin}", "-db", "-f", "{conf}"], ["-v"]),
     "apache": ("apache2", APACHE, ["{bin}", "-X", "-f", "{conf}"], ["-v"]),
     "lighttpd": ("lighttpd", LIGHTTPD, ["{bin}", "-D", "-m", "{modules}", "-f", "{conf}"], ["-v"]),
-    "varnish": ("varnishd", VARNISH, ["{bin}", "-F", "-j", "none", "-a", "127.0.0.1:{port}", "-f", "{conf}", "-n", "{dir}/n"],
-                ["-V"]),
+    "varnish": ("varnishd", VARNISH,
+                ["{bin}", "-F", "-j", "none", "-a", "127.0.0.1:{port}", "-f", "{conf}", "-n", "{dir}/n"], ["-V"]),
 }
 
 
@@ -91,7 +91,8 @@ def start(name, upstream, folder):
     port, configuration = free_port(), where / "conf"
     root = ROOT if ROOT and os.path.exists(ROOT + "/usr/sbin/" + program) else ""
     modules = root + (MODULES if name == "apache" else "/usr/lib/lighttpd")
-    words = {"dir": where, "conf": configuration, "port": port, "up": upstream.port, "bin": find(program), "modules": modules}
+    words = {"dir": where, "conf": configuration, "port": port, "up": upstream.port, "bin": find(program),
+             "modules": modules}
     configuration.write_text(text.format(**words))
     process = subprocess.Popen([part.format(**words) for part in command], stdout=open(where / "out", "wb"),
                                stderr=subprocess.STDOUT)

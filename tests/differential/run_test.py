@@ -9,8 +9,8 @@
 #        UPDATE=1 run_test.py            writes verdicts.txt
 #        run_test.py --peers [NAME...]   ours and nginx, HAProxy, Apache, lighttpd, Varnish, as far as they are in PATH,
 #                                        side by side (peers.py); not a part of the suite
-# Proves: 1. each case has the verdict that verdicts.txt says. 2. What a strict reader refuses we do not forward; what we
-#        forward it reads as the same requests, as many, with the same bodies.
+# Proves: 1. each case has the verdict that verdicts.txt says. 2. What a strict reader refuses we do not forward; what
+#        we forward it reads as the same requests, as many, with the same bodies.
 
 import importlib.util
 import os
@@ -68,7 +68,8 @@ class Upstream:
                 requests, why, _ = strict.read(stream["data"])
                 answers = b""
                 for request in requests[stream["answered"]:]:
-                    answers += b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + (b"" if request.method == b"HEAD" else b"ok")
+                    answers += b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+                    answers += b"" if request.method == b"HEAD" else b"ok"
                 stream["answered"], stream["incomplete"] = len(requests), why == "incomplete"
             connection.sendall(answers)
             if why and why != "incomplete":
@@ -133,7 +134,8 @@ def judge(case, requests, faults):
         return f"forwards what a strict reader refuses: {faults[0]}"
     wanted, why, _ = strict.read(case)
     if len(requests) > len(wanted):
-        return f"forwards {len(requests)} requests, of which a strict reader of the original finds {len(wanted)} ({why})"
+        return (f"forwards {len(requests)} requests, of which a strict reader of the original finds {len(wanted)}"
+                f" ({why})")
     for sent, original in zip(requests, wanted):
         if sent.method != original.method or sent.body != original.body:
             return "forwards another method or body than a strict reader of the original finds"
@@ -180,9 +182,9 @@ def main():
     results = run_ours()
     lines = [f"{name} | {verdict}" for name, (verdict, _) in results.items()]
     if os.environ.get("UPDATE") == "1":
-        GOLDEN.write_text("# What becomes of each case of corpus.py: its name | statuses that the client gets | requests that the\n"
-                          "# upstream gets. UPDATE=1 run_test.py writes this; read the difference before you believe it.\n" +
-                          "\n".join(lines) + "\n")
+        GOLDEN.write_text("# What becomes of each case of corpus.py: its name | statuses that the client gets | "
+                          "requests that the\n# upstream gets. UPDATE=1 run_test.py writes this; read the difference "
+                          "before you believe it.\n" + "\n".join(lines) + "\n")
     known = [line for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
     failed = 0
     for line in sorted(set(lines) ^ set(known)):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# tests/differential/strict.py: the strict reader that decides what a stream of requests says; written from RFC 9112 alone,
-# with nothing of vm/http in it.
+# tests/differential/strict.py: the strict reader that decides what a stream of requests says; written from RFC 9112
+# alone, with nothing of vm/http in it.
 #
-# In:   bytes. Out: the complete requests, what stopped it (None: nothing was left; "incomplete"; a reason to refuse), and
-#       where.
+# In:   bytes. Out: the complete requests, what stopped it (None: nothing was left; "incomplete"; a reason to refuse),
+#       and where.
 # Strict: each line ends in CR LF; one Host in 1.1; a length is digits, once; the one coding is "chunked", once, in 1.1;
 #       never both; no folding, no blank around names, no control bytes. Bytes past 0x7f in a target pass: RFC 9112 has
 #       none there, but no reader finds an end in them.
@@ -14,7 +14,8 @@ import re
 TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"'
-SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})((?:;" + TOKEN.pattern + rb"(?:=(?:" + TOKEN.pattern + rb"|" + QUOTED + rb"))?)*)")
+EXTENSION = rb";" + TOKEN.pattern + rb"(?:=(?:" + TOKEN.pattern + rb"|" + QUOTED + rb"))?"
+SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})((?:" + EXTENSION + rb")*)")
 REASONABLE = 1 << 63
 
 

@@ -135,7 +135,7 @@ TESTED = {
 PACE = {
     "PROFILE_STEPS": "tests/unit/run/profile_test.c samples with periods of its own",
     "HTTP_WRITE_SLICE_BYTES": "tests/wire/verdicts/large.txt writes a body of many slices",
-    "HTTP_EVICT_BATCH": "tests/system/slow_clients_test.py has more clients than one batch; they are closed batch by batch",
+    "HTTP_EVICT_BATCH": "tests/system/slow_clients_test.py has more clients than one batch: closed batch by batch",
     "LSP_QUEUE": "tests/system/lsp_test.py sends hundreds of messages at once; they wait, none is refused",
     "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",

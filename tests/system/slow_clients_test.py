@@ -3,7 +3,7 @@
 #
 # tests/system/slow_clients_test.py: proves that clients which hold connections do not keep others out: with fewer
 # descriptors than there are of them, in each of the four ways that slowhttptest knows (a head that does not end, a body
-# that does not come, many ranges, an answer that nobody reads) a new client is answered, and the log says what was done.
+# that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done.
 
 import pathlib
 import socket

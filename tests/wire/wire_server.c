@@ -6,8 +6,8 @@
  * usage: wire_server LISTEN UPSTREAM_URL [OPTION=VALUE...]
  *   LISTEN       127.0.0.1:0 takes a free port; the first line on stdout is "port N"
  *   options      header_ms keep_alive_ms body_ms grace_ms stop_ms connect_ms first_byte_ms idle_ms pool_ms tunnel_ms
- *                total_ms: the times, in milliseconds; min_rate (bytes/s; 0: the default); head_max fields_max body_max;
- *                connections (the most at a time); loop: epoll or poll
+ *                total_ms: the times, in milliseconds; min_rate (bytes/s; 0: the default); head_max fields_max
+ *                body_max; connections (the most at a time); loop: epoll or poll
  *
  * Verdicts by path:
  *   /respond/NNN[/BODY]  answers NNN with BODY and a newline

@@ -110,8 +110,8 @@ static uint32_t exchange_min_rate(const struct http_exchange *exchange)
     return rate == HTTP_MIN_RATE_NONE ? 0 : rate;
 }
 
-/* A client that owes bytes has slack, which waiting uses up and bytes renew, up to the idle timeout: below the least rate
- * it runs out, and one timer watches both. Without a least rate it is always the idle timeout. */
+/* A client that owes bytes has slack, which waiting uses up and bytes renew, up to the idle timeout: below the least
+ * rate it runs out, and one timer watches both. Without a least rate it is always the idle timeout. */
 void exchange_await_body(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;

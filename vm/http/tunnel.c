@@ -9,8 +9,8 @@
  * Out:  the same bytes on the other side; its end as its end (FIN), its reset as a reset.
  * Back-pressure: a side is read again only when what it sent before is with the kernel, so each direction holds one
  *       buffer, and none while it is silent.
- * Time: silence in both directions for tunnel_ms ends it; where one side has finished, LIMIT_HTTP_TUNNEL_HALF_MS do. The
- *       timer looks at the time of the last byte; no byte sets a timer.
+ * Time: silence in both directions for tunnel_ms ends it; where one side has finished, LIMIT_HTTP_TUNNEL_HALF_MS do.
+ *       The timer looks at the time of the last byte; no byte sets a timer.
  * Invariant: the exchange, its verdict and its program's instance are gone: a tunnel holds two connections and this
  *       struct, whatever becomes of the generation that began it.
  */
