@@ -100,7 +100,8 @@ static uint64_t connection_waits_since(const struct http_connection *connection,
     uint64_t since_ms = UINT64_MAX;
     if (!connection->stream || connection->preparing || carrier->tunnel || connection->lingering)
         return UINT64_MAX;
-    if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing)) return connection->quiet_since_ms;
+    if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
+        return connection->quiet_since_ms;
     if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
     if (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing)
         since_ms = carrier->timer.due_ms - carrier->server->options.body_idle_timeout_ms;

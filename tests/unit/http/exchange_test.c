@@ -370,7 +370,7 @@ START_TEST(test_what_a_stream_says_of_itself_decides_and_shows)
 }
 END_TEST
 
-/* In the steady state a proxied request allocates nothing, from its first byte to its answer's last, whatever its body. */
+/* In the steady state a proxied request allocates nothing, whatever its body. */
 START_TEST(test_a_keep_alive_request_allocates_nothing)
 {
     const cy_bytes requests[] = {
