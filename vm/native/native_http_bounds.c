@@ -52,7 +52,7 @@ static enum native_http_taken native_http_take(struct native_call *call, const c
     while (row < rows + count && !cy_bytes_equal(name, cy_bytes_from_text(row->name))) row++;
     if (row == rows + count) return NATIVE_HTTP_UNKNOWN;
     if (value.tag != TAG_INT) {
-        native_fail(call, CY_ERR(TYPE), "%s: %s must be int, not %s", native, row->name,
+        native_fail(call, CY_ERR(TYPE), "%s: %s must be %s, not %s", native, row->name, "int",
                     value_kind_text(call->vm, value));
         return NATIVE_HTTP_BAD;
     }
