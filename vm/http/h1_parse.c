@@ -168,10 +168,10 @@ static enum h1_parse_result h1_parse_refuse(struct h1_head *head, uint8_t fault)
 static void h1_parse_usual_fields(struct h1_head *head, cy_bytes input)
 {
     if (head->state != H1_PARSE_FIELDS || head->searched != head->line_begin) return;
-    while (head->field_count < LIMIT_HTTP_FIELDS) {
+    while (head->field_count < head->fields_max) {
         cy_bytes rest = cy_bytes_skip(input, head->line_begin);
         size_t used = h1_scan_field(rest, &head->fields[head->field_count]);
-        if (used == 0 || head->line_begin + used > LIMIT_HTTP_HEAD_BYTES) return;
+        if (used == 0 || head->line_begin + used > head->bytes_max) return;
         head->field_count++;
         head->line_begin += used;
         head->searched = head->line_begin;
