@@ -25,6 +25,7 @@ SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
 WORLD = "tests/limit/world_test.py"
 LSP = "tests/limit/lsp_test.py"
 OLD = "tests/unit/native/old_instances_test.c"
+LOAD = "tests/unit/http/load_test.c"
 YAML = "tests/unit/native/yaml_walk_test.c"
 AT_AND_PAST = "test_limits_hold_at_their_value_and_one_past_it"
 
@@ -127,6 +128,10 @@ TESTED = {
     "JWT_BYTES": (LIBRARY, "test_jwt_bytes"),
     "HASH_BYTES": (LIBRARY, "test_hash_bytes"),
     "RANDOM_BYTES": (LIBRARY, "test_random_bytes"),
+    "LOAD_CONNECTIONS": (LOAD, AT_AND_PAST),
+    "LOAD_ROWS": (LOAD, AT_AND_PAST),
+    "LOAD_RATE": (LOAD, AT_AND_PAST),
+    "LOAD_LIST_BYTES": ("tests/system/load_test.py", "test_a_list_at_and_past_its_limit"),
     "JSON_NUMBER_BYTES": ("tests/unit/base/json_test.c", "test_number_at_and_past_the_limit"),
     "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
     "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
@@ -140,6 +145,7 @@ PACE = {
     "HTTP_EVICT_BATCH": "tests/system/slow_clients_test.py has more clients than one batch: closed batch by batch",
     "LSP_QUEUE": "tests/system/lsp_test.py sends hundreds of messages at once; they wait, none is refused",
     "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
+    "LOAD_OPENING": "tests/unit/http/load_test.c, test_opening_is_bounded: the others wait",
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
     "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
     "LISTEN_BACKLOG": "the kernel cuts it at somaxconn and says nothing",
@@ -162,6 +168,7 @@ TIME = {
     "DNS_TTL_CEILING_MS": "five minutes",
     "DNS_RETRY_MS": "expiry as with DNS_TTL_FLOOR_MS, another number",
     "DNS_TIMEOUT_MS": "c-ares keeps it",
+    "LOAD_PAUSE_MS": "tests/unit/http/load_test.c, test_a_failure_is_followed_by_a_pause, on a simulated clock",
     "LOG_REPEAT_MS": "tests/unit/base/log_test.c moves the time of a line back",
     "OUTPUT_FLUSH_MS": "tests/system/output_test.py ends a server whose output nobody reads",
     "PROCESS_TIMEOUT_MS": "default of an option that tests/system/run_test.py sets",
