@@ -142,6 +142,7 @@ TESTED = {
 PACE = {
     "PROFILE_STEPS": "tests/unit/run/profile_test.c samples with periods of its own",
     "HTTP_WRITE_SLICE_BYTES": "tests/wire/verdicts/large.txt writes a body of many slices",
+    "HTTP_EVICT_BATCH": "tests/system/slow_clients_test.py has more clients than one batch: closed batch by batch",
     "LSP_QUEUE": "tests/system/lsp_test.py sends hundreds of messages at once; they wait, none is refused",
     "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
     "LOAD_OPENING": "tests/unit/http/load_test.c, test_opening_is_bounded: the others wait",
@@ -153,6 +154,11 @@ PACE = {
 # of its own, or waits for the event.
 TIME = {
     "HTTP_CONTINUE_WAIT_MS": "tests/wire/expect_continue/we_say_it.txt waits for the event",
+    "HTTP_TUNNEL_IDLE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
+    "HTTP_TUNNEL_HALF_MS": "tests/unit/http/timeout_test.c waits for it on a simulated clock",
+    "HTTP_MIN_RATE_GRACE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
+    "HTTP_OWING_MS": "tests/system/slow_clients_test.py fills a server with clients that owe their bodies",
+    "HTTP_STOP_MS": "default of an option that tests/wire/upgrade/stop.txt sets",
     "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
     "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
     "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
@@ -171,6 +177,8 @@ TIME = {
 # Out of reach of a test that should end in seconds and leave the machine usable.
 SIZE = {
     "HTTP_LINGER_BYTES": "only the connection is cut past it; the peer cannot tell that from HTTP_LINGER_MS",
+    "HTTP_MIN_RATE": "default of an option that tests/unit/http/timeout_test.c sets",
+    "HTTP_RATE": "no client is as fast; tests/lang/world/http_terms.han sees ranges named",
     "HTTP_POOL_IDLE": "default of an option; tests/wire/upstream_death/reused_retry.txt uses the pool",
     "CONNECTIONS": "65536 connections need more descriptors than a test may have; default of an option",
     "LISTENERS": "http.serve takes fewer addresses, and says how many",
