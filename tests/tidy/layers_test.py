@@ -33,6 +33,7 @@ LIBRARIES = {
     "utf8proc.h": ["vm/base/text.c", "vm/base/text_unicode.c"],
     "openssl/": ["vm/sys/", "vm/net/"],
     "ares.h": ["vm/net/"],
+    "nghttp2/": ["vm/http/"],
     "yaml.h": ["vm/native/"],
     "pcre2.h": ["vm/native/regex.c"],
     "ffi.h": ["vm/native/"],
