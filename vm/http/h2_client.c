@@ -180,7 +180,8 @@ static void h2_client_release(struct upstream_carrier **carrier_pointer, bool cl
     struct h2_stream *stream = &client_stream->stream;
     /* The answer is whole; an END_STREAM that has not come yet may come on its own. */
     bool is_whole = stream->remote_ended || (clean && !stream->input_first);
-    h2_client_let_go(carrier_pointer, !is_whole || !client_stream->has_written_last);
+    /* A request that is not all with the kernel must not look as if it ended here. */
+    h2_client_let_go(carrier_pointer, !is_whole || !client_stream->has_written_last || stream->writing);
 }
 
 static void h2_client_close(struct upstream_carrier **carrier_pointer)

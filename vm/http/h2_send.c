@@ -167,6 +167,8 @@ static bool h2_send_is_complete(const struct h2_stream *stream)
 static int h2_send_on_frame_sent(nghttp2_session *library, const nghttp2_frame *frame, void *context)
 {
     struct h2_session *session = h2_send_session(context);
+    if (frame->hd.type == NGHTTP2_GOAWAY && session->draining)
+        (void)nghttp2_submit_ping(library, NGHTTP2_FLAG_NONE, (const uint8_t *)H2_DRAIN_PING);
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     struct h2_stream *stream = nghttp2_session_get_stream_user_data(library, frame->hd.stream_id);
     if (!stream) return 0;
@@ -273,7 +275,6 @@ void h2_send_on_written(struct stream_write *write)
     }
     if (session->stream && cy_failed(err)) h2_session_close(session);
     if (session->stream) {
-        h2_session_read(session); /* it may have waited for the queue to become shorter */
         h2_session_kick(session);
     }
     h2_session_leave(session);

@@ -5,8 +5,7 @@
  * Floods (each bound is a row of limits.def; past it: GOAWAY with ENHANCE_YOUR_CALM, and the end):
  *   - frames that neither begin a request nor carry data use up `frames`; those that do fill it again, and so does time;
  *   - streams that the peer resets, or makes us reset, use up `resets`;
- *   - CONTINUATION frames of one head are counted; what a head holds is h2_head.c's;
- *   - while frames of ours wait in great number the connection is not read.
+ *   - CONTINUATION frames of one head are counted; what a head holds is h2_head.c's.
  */
 #include "vm/http/h2_session.h"
 
@@ -17,7 +16,6 @@
 #include <nghttp2/nghttp2.h>
 
 #define H2_SESSION_BUDGET_MS 10000 /* in which an empty budget is full again */
-#define H2_SESSION_DRAIN_PING "crownyc-"
 
 static struct h2_session *h2_session_of(void *context) { return context; }
 
@@ -213,7 +211,7 @@ static int h2_session_on_frame(nghttp2_session *library, const nghttp2_frame *fr
     case NGHTTP2_GOAWAY: session->goaway_seen = true; break;
     case NGHTTP2_PING:
         if (session->draining && (frame->hd.flags & NGHTTP2_FLAG_ACK) &&
-            memcmp(frame->ping.opaque_data, H2_SESSION_DRAIN_PING, 8) == 0) {
+            memcmp(frame->ping.opaque_data, H2_DRAIN_PING, 8) == 0) {
             session->draining = false;
             (void)nghttp2_submit_goaway(library, NGHTTP2_FLAG_NONE,
                                         nghttp2_session_get_last_proc_stream_id(library), NGHTTP2_NO_ERROR,
@@ -267,6 +265,28 @@ static int h2_session_on_not_sent(nghttp2_session *library, const nghttp2_frame 
     return 0;
 }
 
+/* Frames of unknown types are skipped, but they count: nghttp2 tells of those only that somebody would unpack. */
+static int h2_session_on_extension(nghttp2_session *library, const nghttp2_frame_hd *header, const uint8_t *data,
+                                   size_t count, void *context)
+{
+    (void)library;
+    (void)header;
+    (void)data;
+    (void)count;
+    (void)context;
+    return 0;
+}
+
+static int h2_session_unpack_extension(nghttp2_session *library, void **payload, const nghttp2_frame_hd *header,
+                                       void *context)
+{
+    (void)library;
+    (void)payload;
+    (void)header;
+    (void)context;
+    return NGHTTP2_ERR_CANCEL;
+}
+
 /* -- what all sessions share ----------------------------------------------------------------------------- */
 
 cy_err h2_shared_new(struct h2_shared **shared_out)
@@ -287,6 +307,10 @@ cy_err h2_shared_new(struct h2_shared **shared_out)
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, h2_session_on_invalid_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, h2_session_on_stream_close);
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, h2_session_on_not_sent);
+    nghttp2_session_callbacks_set_on_extension_chunk_recv_callback(callbacks, h2_session_on_extension);
+    nghttp2_session_callbacks_set_unpack_extension_callback(callbacks, h2_session_unpack_extension);
+    for (unsigned type = NGHTTP2_CONTINUATION + 1; type <= UINT8_MAX; type++)
+        nghttp2_option_set_user_recv_extension_type(shared->option, (uint8_t)type);
     h2_send_set_callbacks(callbacks);
     /* Windows grow as the carriers use bytes up; closed streams are not kept for a priority tree that we have not. */
     nghttp2_option_set_no_auto_window_update(shared->option, 1);
@@ -422,8 +446,7 @@ void h2_session_drain(struct h2_session *session)
         return;
     }
     session->draining = true;
-    (void)nghttp2_submit_shutdown_notice(session->library);
-    (void)nghttp2_submit_ping(session->library, NGHTTP2_FLAG_NONE, (const uint8_t *)H2_SESSION_DRAIN_PING);
+    (void)nghttp2_submit_shutdown_notice(session->library); /* h2_send.c has the PING follow it */
     h2_session_kick(session);
 }
 
@@ -462,13 +485,9 @@ static void h2_session_on_work(struct loop_op *op)
     h2_session_leave(session);
 }
 
-/* While our own frames wait in great number the peer is not heard: it would only make more of them. */
 void h2_session_read(struct h2_session *session)
 {
     if (session->reading || !session->stream) return;
-    if (!session->lingering && session->writing &&
-        nghttp2_session_get_outbound_queue_size(session->library) > LIMIT_HTTP2_QUEUE_FRAMES)
-        return;
     session->reading = true;
     stream_read_start(session->stream, &session->read);
 }
@@ -480,7 +499,7 @@ static void h2_session_fault(struct h2_session *session, ssize_t code)
         h2_session_close(session);
         return;
     }
-    if (session->wants_calm || code == NGHTTP2_ERR_FLOODED) error = NGHTTP2_ENHANCE_YOUR_CALM;
+    if (session->wants_calm || session->continuation_count >= LIMIT_HTTP2_CONTINUATIONS || code == NGHTTP2_ERR_FLOODED) error = NGHTTP2_ENHANCE_YOUR_CALM;
     if (code == NGHTTP2_ERR_BAD_CLIENT_MAGIC) error = NGHTTP2_PROTOCOL_ERROR;
     session->ending = false;
     h2_session_end(session, error);
@@ -652,4 +671,3 @@ void h2_stream_release(struct h2_stream *stream)
 }
 
 #undef H2_SESSION_BUDGET_MS
-#undef H2_SESSION_DRAIN_PING

@@ -54,6 +54,8 @@ struct h2_role {
 #define H2_INPUT_HEAD_ENDED 1u     /* END_STREAM */
 #define H2_INPUT_HEAD_TOO_LARGE 2u /* past LIMIT_HTTP_HEAD_BYTES or LIMIT_HTTP_FIELDS: no records */
 
+#define H2_DRAIN_PING "crownyc-" /* 8 bytes: its answer tells that the peer has seen our first GOAWAY */
+
 /* What all sessions of one server or client share. */
 struct h2_shared {
     struct h2_memory memory;

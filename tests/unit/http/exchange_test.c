@@ -362,7 +362,7 @@ START_TEST(test_what_a_stream_says_of_itself_decides_and_shows)
     info.alpn = CY_BYTES("http/1.1");
     ck_assert(exchange_ask(&world, &info));
     ck_assert(world.front_secure);
-    info.alpn = CY_BYTES("h2"); /* agreed on, but nobody is there who speaks it: not a byte is read */
+    info.alpn = CY_BYTES("h3"); /* agreed on, but nobody is there who speaks it: not a byte is read */
     ck_assert(!exchange_ask(&world, &info));
     info.alpn = CY_BYTES("http/1.1x");
     ck_assert(!exchange_ask(&world, &info));
