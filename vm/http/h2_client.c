@@ -313,6 +313,13 @@ static void h2_client_idle(struct h2_session *session)
         loop_timer_set(session->loop, &session->timer, client->options.keep_alive_ms);
 }
 
+static void h2_client_flooded(struct h2_session *session, const char *row)
+{
+    const struct http_pool *pool = h2_client_connection_of(session)->pool;
+    log_write_keyed(pool->client->options.log, LOG_WARN, row,
+                    "upstream %.*s is cut off: more HTTP/2 frames than %s allows", CY_BYTES_ARG(pool->text), row);
+}
+
 static const struct h2_role h2_client_role = {
     .name = "client",
     .ready = h2_client_ready,
@@ -321,6 +328,7 @@ static const struct h2_role h2_client_role = {
     .closed = h2_client_closed,
     .free = h2_client_free,
     .timer = h2_client_timer,
+    .flooded = h2_client_flooded,
     .idle = h2_client_idle,
 };
 

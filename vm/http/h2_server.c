@@ -429,6 +429,16 @@ static void h2_server_idle(struct h2_session *session)
     if (connection->server->draining) h2_session_end(session, NGHTTP2_NO_ERROR);
 }
 
+static void h2_server_flooded(struct h2_session *session, const char *row)
+{
+    struct h2_server_connection *connection = h2_server_connection_of(session);
+    if (connection->peer_text_bytes == 0)
+        connection->peer_text_bytes = server_format_peer(session->stream, connection->peer_text);
+    log_write_keyed(server_log(connection->server), LOG_WARN, row,
+                    "client %.*s is cut off: more HTTP/2 frames than %s allows", connection->peer_text_bytes,
+                    connection->peer_text, row);
+}
+
 static const struct h2_role h2_server_role = {
     .name = "server",
     .is_server = true,
@@ -439,6 +449,7 @@ static const struct h2_role h2_server_role = {
     .closed = h2_server_closed,
     .free = h2_server_free,
     .timer = h2_server_timer,
+    .flooded = h2_server_flooded,
     .idle = h2_server_idle,
 };
 

@@ -21,7 +21,7 @@ static struct h2_session *h2_session_of(void *context) { return context; }
 
 /* -- budgets --------------------------------------------------------------------------------------------- */
 
-static void h2_budget_spend(struct h2_session *session, struct h2_budget *budget, int32_t max)
+static void h2_budget_spend(struct h2_session *session, struct h2_budget *budget, int32_t max, const char *row)
 {
     uint64_t now_ms = loop_now_ms(session->loop), passed_ms = now_ms - budget->filled_ms;
     int64_t fill = (int64_t)cy_min_size(passed_ms, H2_SESSION_BUDGET_MS) * max / H2_SESSION_BUDGET_MS;
@@ -32,7 +32,7 @@ static void h2_budget_spend(struct h2_session *session, struct h2_budget *budget
     if (budget->left > 0)
         budget->left--;
     else
-        session->wants_calm = true;
+        session->flood = row;
 }
 
 static void h2_session_earn(struct h2_session *session)
@@ -53,14 +53,14 @@ static int h2_session_on_begin_frame(nghttp2_session *library, const nghttp2_fra
     (void)library;
     if (header->type == NGHTTP2_CONTINUATION) {
         if (++session->continuation_count > LIMIT_HTTP2_CONTINUATIONS) {
-            session->wants_calm = true;
+            session->flood = "HTTP2_CONTINUATIONS";
             return NGHTTP2_ERR_CALLBACK_FAILURE;
         }
     } else {
         session->continuation_count = 0;
         session->head_begun_ms = 0;
     }
-    h2_budget_spend(session, &session->frames, LIMIT_HTTP2_IDLE_FRAMES);
+    h2_budget_spend(session, &session->frames, LIMIT_HTTP2_IDLE_FRAMES, "HTTP2_IDLE_FRAMES");
     return 0;
 }
 
@@ -205,7 +205,7 @@ static int h2_session_on_frame(nghttp2_session *library, const nghttp2_frame *fr
         }
         break;
     case NGHTTP2_RST_STREAM:
-        if (session->role->is_server) h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS);
+        if (session->role->is_server) h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
         if (stream) stream->reset_by_peer = true;
         break;
     case NGHTTP2_GOAWAY: session->goaway_seen = true; break;
@@ -232,7 +232,7 @@ static int h2_session_on_invalid_frame(nghttp2_session *library, const nghttp2_f
     (void)library;
     (void)frame;
     (void)code;
-    if (session->role->is_server) h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS);
+    if (session->role->is_server) h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
     return 0;
 }
 
@@ -492,15 +492,29 @@ void h2_session_read(struct h2_session *session)
     stream_read_start(session->stream, &session->read);
 }
 
+/* nghttp2 has bounds of its own, near ours: whichever is met first. */
+static const char *h2_session_flood(const struct h2_session *session, ssize_t code)
+{
+    if (session->flood) return session->flood;
+    if (code == NGHTTP2_ERR_FLOODED) return "HTTP2_IDLE_FRAMES";
+    return code < 0 && session->continuation_count >= LIMIT_HTTP2_CONTINUATIONS ? "HTTP2_CONTINUATIONS" : NULL;
+}
+
 static void h2_session_fault(struct h2_session *session, ssize_t code)
 {
+    const char *flood = h2_session_flood(session, code);
     uint32_t error = NGHTTP2_INTERNAL_ERROR;
+    session->flood = NULL;
     if (code == NGHTTP2_ERR_NOMEM) {
         h2_session_close(session);
         return;
     }
-    if (session->wants_calm || session->continuation_count >= LIMIT_HTTP2_CONTINUATIONS || code == NGHTTP2_ERR_FLOODED) error = NGHTTP2_ENHANCE_YOUR_CALM;
-    if (code == NGHTTP2_ERR_BAD_CLIENT_MAGIC) error = NGHTTP2_PROTOCOL_ERROR;
+    if (flood) {
+        error = NGHTTP2_ENHANCE_YOUR_CALM;
+        session->role->flooded(session, flood);
+    } else if (code == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
+        error = NGHTTP2_PROTOCOL_ERROR;
+    }
     session->ending = false;
     h2_session_end(session, error);
 }
@@ -508,10 +522,7 @@ static void h2_session_fault(struct h2_session *session, ssize_t code)
 static void h2_session_take(struct h2_session *session, cy_bytes bytes)
 {
     ssize_t used = nghttp2_session_mem_recv(session->library, bytes.data, bytes.count);
-    if (used < 0 || session->wants_calm) {
-        h2_session_fault(session, used);
-        session->wants_calm = false;
-    }
+    if (used < 0 || session->flood) h2_session_fault(session, used);
 }
 
 static void h2_session_on_read(struct stream_read *read)

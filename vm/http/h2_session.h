@@ -43,6 +43,8 @@ struct h2_role {
     /* The last completion has come: the session's memory is the role's again. */
     void (*free)(struct h2_session *session);
     void (*timer)(struct h2_session *session);
+    /* A flood: that row of limits.def was passed, and the connection ends. */
+    void (*flooded)(struct h2_session *session, const char *row);
     /* No stream is left. */
     void (*idle)(struct h2_session *session);
 };
@@ -127,8 +129,8 @@ struct h2_session {
     uint64_t write_begun_ms, idle_since_ms;
     uint64_t head_begun_ms; /* of a head whose end has not come; 0: none */
     struct h2_budget frames, resets;
+    const char *flood; /* the row that was passed; NULL: none */
     bool reading, writing, posted;
-    bool wants_calm;  /* a budget is empty */
     bool ending;      /* GOAWAY is under way: close once nothing is left */
     bool draining;    /* a first GOAWAY has gone; the second follows the answer to our PING */
     bool goaway_seen; /* the peer's: no new streams */

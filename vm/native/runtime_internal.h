@@ -66,6 +66,7 @@ struct serving {
     char *listen[LIMIT_SERVE_LISTEN]; /* owned texts */
     uint32_t listen_count;
     char *banner;               /* owned, may be NULL */
+    bool refuses_http2;
     struct instance *instance;  /* whose handle is called; swapped on reload */
     cy_value handle;            /* borrowed from the instance */
     uint32_t generation_number; /* of the instance */

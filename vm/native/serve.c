@@ -295,9 +295,11 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             runtime->serving.banner = mem_alloc(text.count + 1);
             if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
+        } else if (cy_bytes_equal(name, CY_BYTES("http2")) && value.tag == TAG_BOOL) {
+            runtime->serving.refuses_http2 = !value.as.b;
         } else {
             return native_fail(call, CY_ERR(VALUE),
-                               "http.serve: options are listen (list) and banner (str), not \"%.*s\" (%s)",
+                               "http.serve: options are listen (list), banner (str) and http2 (bool), not \"%.*s\" (%s)",
                                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
@@ -311,6 +313,7 @@ static void serve_forget_options(struct serving *serving)
     serving->listen_count = 0;
     mem_free(serving->banner);
     serving->banner = NULL;
+    serving->refuses_http2 = false;
 }
 
 /* Half of the descriptors for clients, so that each finds one for its upstream: a client that was let in must not be
@@ -333,6 +336,7 @@ static cy_err serve_open_server(struct runtime *runtime)
         .on_request = serve_on_request,
         .on_gone = serve_on_gone,
         .connections_max = serve_connections_max(),
+        .refuses_http2 = runtime->serving.refuses_http2,
     };
     CY_TRY(http_server_new(&options, &runtime->server));
     return serve_watch(runtime);
