@@ -230,6 +230,11 @@ void h2_send_flush(struct h2_session *session)
     session->write.send.part_count = 0;
     session->write.send.more = false;
     if (!session->output || !h2_send_fill(session)) {
+        buffer_unref(&session->output);
+        session->write.send.part_count = 0;
+        for (struct h2_stream *stream = session->flight; stream; stream = stream->flight_next)
+            stream->is_in_flight = false; /* nothing flies */
+        session->flight = NULL;
         h2_session_close(session);
         return;
     }
