@@ -7,7 +7,8 @@
  *                     ▲ connector: name ─► addresses in turn ─► connection ─► owner ─► pool or close
  *
  * A request's owner (proxy*.c) knows struct upstream_carrier only: an HTTP/1 connection (pool.c) or an HTTP/2
- * stream (h2_client.c). As in carrier.h, what happens for every request is a field, what differs between protocols a call.
+ * stream (h2_client.c). As in carrier.h, what happens for every request is a field, what differs between protocols a
+ * call.
  *
  * An HTTP/1 connection keeps one read outstanding from its first day: it costs no call, tells at once when the server
  * hangs up an idle connection, and becomes the read of the next response.

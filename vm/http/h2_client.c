@@ -317,7 +317,8 @@ static void h2_client_flooded(struct h2_session *session, const char *row)
 {
     const struct http_pool *pool = h2_client_connection_of(session)->pool;
     log_write_keyed(pool->client->options.log, LOG_WARN, row,
-                    "upstream %.*s is cut off: more HTTP/2 frames than %s allows", CY_BYTES_ARG(pool->text), row);
+                    "upstream %.*s is cut off: more HTTP/2 frames than %s allows", CY_BYTES_ARG(pool->text),
+                    row);
 }
 
 static const struct h2_role h2_client_role = {

@@ -3,7 +3,7 @@
  * vm/http/h2_session.c: see h2_session.h: the life of a connection, frames in, streams.
  *
  * Floods (each bound is a row of limits.def; past it: GOAWAY with ENHANCE_YOUR_CALM, and the end):
- *   - frames that neither begin a request nor carry data use up `frames`; those that do fill it again, and so does time;
+ *   - frames that neither begin a request nor carry data use up `frames`; those that do fill it again, as time does;
  *   - streams that the peer resets, or makes us reset, use up `resets`;
  *   - CONTINUATION frames of one head are counted; what a head holds is h2_head.c's.
  */
@@ -21,7 +21,8 @@ static struct h2_session *h2_session_of(void *context) { return context; }
 
 /* -- budgets --------------------------------------------------------------------------------------------- */
 
-static void h2_budget_spend(struct h2_session *session, struct h2_budget *budget, int32_t max, const char *row)
+static void h2_budget_spend(struct h2_session *session, struct h2_budget *budget, int32_t max,
+                            const char *row)
 {
     uint64_t now_ms = loop_now_ms(session->loop), passed_ms = now_ms - budget->filled_ms;
     int64_t fill = (int64_t)cy_min_size(passed_ms, H2_SESSION_BUDGET_MS) * max / H2_SESSION_BUDGET_MS;
@@ -205,7 +206,8 @@ static int h2_session_on_frame(nghttp2_session *library, const nghttp2_frame *fr
         }
         break;
     case NGHTTP2_RST_STREAM:
-        if (session->role->is_server) h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
+        if (session->role->is_server)
+            h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
         if (stream) stream->reset_by_peer = true;
         break;
     case NGHTTP2_GOAWAY: session->goaway_seen = true; break;
@@ -232,7 +234,8 @@ static int h2_session_on_invalid_frame(nghttp2_session *library, const nghttp2_f
     (void)library;
     (void)frame;
     (void)code;
-    if (session->role->is_server) h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
+    if (session->role->is_server)
+        h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
     return 0;
 }
 
@@ -266,8 +269,8 @@ static int h2_session_on_not_sent(nghttp2_session *library, const nghttp2_frame 
 }
 
 /* Frames of unknown types are skipped, but they count: nghttp2 tells of those only that somebody would unpack. */
-static int h2_session_on_extension(nghttp2_session *library, const nghttp2_frame_hd *header, const uint8_t *data,
-                                   size_t count, void *context)
+static int h2_session_on_extension(nghttp2_session *library, const nghttp2_frame_hd *header,
+                                   const uint8_t *data, size_t count, void *context)
 {
     (void)library;
     (void)header;
@@ -277,8 +280,8 @@ static int h2_session_on_extension(nghttp2_session *library, const nghttp2_frame
     return 0;
 }
 
-static int h2_session_unpack_extension(nghttp2_session *library, void **payload, const nghttp2_frame_hd *header,
-                                       void *context)
+static int h2_session_unpack_extension(nghttp2_session *library, void **payload,
+                                       const nghttp2_frame_hd *header, void *context)
 {
     (void)library;
     (void)payload;
@@ -497,7 +500,8 @@ static const char *h2_session_flood(const struct h2_session *session, ssize_t co
 {
     if (session->flood) return session->flood;
     if (code == NGHTTP2_ERR_FLOODED) return "HTTP2_IDLE_FRAMES";
-    return code < 0 && session->continuation_count >= LIMIT_HTTP2_CONTINUATIONS ? "HTTP2_CONTINUATIONS" : NULL;
+    return code < 0 && session->continuation_count >= LIMIT_HTTP2_CONTINUATIONS ? "HTTP2_CONTINUATIONS"
+                                                                                : NULL;
 }
 
 static void h2_session_fault(struct h2_session *session, ssize_t code)

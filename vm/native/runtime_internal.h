@@ -65,7 +65,7 @@ struct serving {
     wait_ticket ticket;               /* main, parked until the graceful stop */
     char *listen[LIMIT_SERVE_LISTEN]; /* owned texts */
     uint32_t listen_count;
-    char *banner;               /* owned, may be NULL */
+    char *banner; /* owned, may be NULL */
     bool refuses_http2;
     struct instance *instance;  /* whose handle is called; swapped on reload */
     cy_value handle;            /* borrowed from the instance */

@@ -298,9 +298,10 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
         } else if (cy_bytes_equal(name, CY_BYTES("http2")) && value.tag == TAG_BOOL) {
             runtime->serving.refuses_http2 = !value.as.b;
         } else {
-            return native_fail(call, CY_ERR(VALUE),
-                               "http.serve: options are listen (list), banner (str) and http2 (bool), not \"%.*s\" (%s)",
-                               CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+            return native_fail(
+                call, CY_ERR(VALUE),
+                "http.serve: options are listen (list), banner (str) and http2 (bool), not \"%.*s\" (%s)",
+                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
     if (!listen) return native_fail(call, CY_ERR(VALUE), "http.serve: the option listen is missing");

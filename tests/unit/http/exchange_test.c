@@ -105,7 +105,8 @@ static int exchange_open_loop(struct exchange_world *world, uint64_t seed, uint3
 /* What the front speaks to the back, by the index of a loop test. */
 static const char *const exchange_schemes[] = {"http", "h2c"};
 
-static void exchange_open(struct exchange_world *world, uint64_t seed, uint32_t resets_per_million, int protocol)
+static void exchange_open(struct exchange_world *world, uint64_t seed, uint32_t resets_per_million,
+                          int protocol)
 {
     char host[64], url[80];
     *world = (struct exchange_world){0};
@@ -476,12 +477,15 @@ Suite *unit_suite_http_exchange(void)
     Suite *suite = suite_create("http_exchange");
     TCase *cases = tcase_create("exchange");
     tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, test_every_answer_arrives_whole_and_in_order, 0, CY_COUNT_OF(exchange_schemes));
-    tcase_add_loop_test(cases, test_breaking_connections_lose_nothing_and_invent_nothing, 0, CY_COUNT_OF(exchange_schemes));
+    tcase_add_loop_test(cases, test_every_answer_arrives_whole_and_in_order, 0,
+                        CY_COUNT_OF(exchange_schemes));
+    tcase_add_loop_test(cases, test_breaking_connections_lose_nothing_and_invent_nothing, 0,
+                        CY_COUNT_OF(exchange_schemes));
     tcase_add_loop_test(cases, test_a_request_needs_no_socket, 0, CY_COUNT_OF(exchange_schemes));
     tcase_add_test(cases, test_what_a_stream_says_of_itself_decides_and_shows);
     tcase_add_loop_test(cases, test_a_keep_alive_request_allocates_nothing, 0, CY_COUNT_OF(exchange_schemes));
-    tcase_add_loop_test(cases, test_no_memory_at_any_allocation_ends_the_exchange_and_leaks_nothing, 0, CY_COUNT_OF(exchange_schemes));
+    tcase_add_loop_test(cases, test_no_memory_at_any_allocation_ends_the_exchange_and_leaks_nothing, 0,
+                        CY_COUNT_OF(exchange_schemes));
     suite_add_tcase(suite, cases);
     return suite;
 }

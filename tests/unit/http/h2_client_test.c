@@ -126,9 +126,11 @@ START_TEST(test_trailers_pass_both_ways)
     ck_assert_uint_eq(frame.type, PEER_HEADERS);
     ck_assert_uint_eq(frame.flags, PEER_END_HEADERS);
     uint32_t id = frame.id;
-    ck_assert(cy_bytes_start_with(frame.payload, CY_BYTES(":method: POST\n:scheme: http\n:authority: a.example\n"
-                                                          ":path: /base/pkg.Echo/Say\n")));
-    ck_assert(h2_peer_has(frame.payload, "\nte: trailers\n") && h2_peer_has(frame.payload, "\ngrpc-timeout: 1S\n"));
+    ck_assert(
+        cy_bytes_start_with(frame.payload, CY_BYTES(":method: POST\n:scheme: http\n:authority: a.example\n"
+                                                    ":path: /base/pkg.Echo/Say\n")));
+    ck_assert(h2_peer_has(frame.payload, "\nte: trailers\n") &&
+              h2_peer_has(frame.payload, "\ngrpc-timeout: 1S\n"));
     ck_assert(h2_peer_has(frame.payload, "\nx-forwarded-proto: http\n"));
     ck_assert(!h2_peer_has(frame.payload, "transfer-encoding") && !h2_peer_has(frame.payload, "\nhost:"));
     h2_peer_frame(&relay.peer, PEER_DATA, 0, 1, CY_BYTES("ping"));
@@ -200,7 +202,8 @@ START_TEST(test_a_full_connection_is_not_the_last)
     h2_peer_setting(far, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 2);
     struct h2_frame frame = h2_peer_wait(far);
     uint32_t first = frame.id;
-    for (struct h2_frame ack; !h2_peer_next(far, true, &ack) || ack.type != PEER_SETTINGS || !(ack.flags & PEER_ACK);)
+    for (struct h2_frame ack;
+         !h2_peer_next(far, true, &ack) || ack.type != PEER_SETTINGS || !(ack.flags & PEER_ACK);)
         h2_peer_turn(far);
     for (int i = 0; i < 5; i++) h2_peer_turn(far);
     h2_peer_get(&relay.peer, 3, "/");
@@ -215,14 +218,15 @@ START_TEST(test_a_full_connection_is_not_the_last)
 }
 END_TEST
 
-/* REFUSED_STREAM, and a stream past GOAWAY's last: the server did nothing, so even a first request, and a POST, goes out
- * again. */
+/* REFUSED_STREAM, and a stream past GOAWAY's last: the server did nothing, so even a first request, and a POST, goes
+ * out again. */
 START_TEST(test_what_the_server_did_not_begin_is_sent_again)
 {
     for (int goaway = 0; goaway < 2; goaway++) {
         struct h2_relay relay;
         h2_relay_open(&relay);
-        h2_peer_head(&relay.peer, PEER_END_STREAM, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
+        h2_peer_head(&relay.peer, PEER_END_STREAM, 1,
+                     ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
         struct h2_peer *far = h2_relay_far(&relay, 0);
         h2_peer_greet_back(far);
         uint32_t id = h2_peer_wait(far).id;
@@ -308,8 +312,13 @@ START_TEST(test_interim_answers_pass)
 END_TEST
 
 static const char *const h2_bad_answers[] = {
-    "content-type: a\n", ":status: 99\n", ":status: abc\n", ":status: 200\nconnection: close\n",
-    ":status: 200\ncontent-length: 1\ncontent-length: 2\n", ":status: 200\n:path: /\n", ":status: 101\n",
+    "content-type: a\n",
+    ":status: 99\n",
+    ":status: abc\n",
+    ":status: 200\nconnection: close\n",
+    ":status: 200\ncontent-length: 1\ncontent-length: 2\n",
+    ":status: 200\n:path: /\n",
+    ":status: 101\n",
 };
 
 /* RFC 9113 section 8.1.1, towards servers: a malformed answer is none. */
@@ -322,7 +331,8 @@ START_TEST(test_malformed_answers_are_502)
         struct h2_peer *far = h2_relay_far(&relay, 0);
         h2_peer_greet_back(far);
         h2_peer_head(far, 0, h2_peer_wait(far).id, h2_bad_answers[i]);
-        ck_assert_msg(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 502\n"), "%s", h2_bad_answers[i]);
+        ck_assert_msg(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 502\n"), "%s",
+                      h2_bad_answers[i]);
         h2_relay_close(&relay);
     }
 }
@@ -344,7 +354,8 @@ START_TEST(test_long_bodies_pass_both_ways)
     struct h2_peer *ends[2] = {&relay.peer, far};
     uint32_t ids[2] = {1, id};
     size_t sent[2] = {0}, got[2] = {0}, stream_window[2] = {65535, LIMIT_HTTP2_STREAM_WINDOW_BYTES},
-           window[2] = {65535, LIMIT_HTTP2_CONNECTION_WINDOW_BYTES}; /* of our end: said while the test waited */
+           window[2] = {65535,
+                        LIMIT_HTTP2_CONNECTION_WINDOW_BYTES}; /* of our end: said while the test waited */
     bool ended[2] = {false};
     for (int turn = 0; !ended[0] || !ended[1]; turn++) {
         ck_assert_int_lt(turn, 50000);
@@ -369,7 +380,8 @@ START_TEST(test_long_bodies_pass_both_ways)
                 }
                 ended[e] |= (frame.flags & PEER_END_STREAM) != 0;
             }
-            size_t piece = cy_min_size(cy_min_size(PIECE, TOTAL - sent[e]), cy_min_size(stream_window[e], window[e]));
+            size_t piece =
+                cy_min_size(cy_min_size(PIECE, TOTAL - sent[e]), cy_min_size(stream_window[e], window[e]));
             if (e == 1 && sent[e] + piece == TOTAL && got[1] < TOTAL) continue; /* the answer ends last */
             if (piece == 0 || ends[e]->pending.count > 100000) continue;
             stream_window[e] -= piece;

@@ -118,7 +118,8 @@ void h2_peer_frame(struct h2_peer *peer, uint8_t type, uint8_t flags, uint32_t i
 
 void h2_peer_u32(struct h2_peer *peer, uint8_t type, uint32_t id, uint32_t number)
 {
-    uint8_t bytes[4] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number};
+    uint8_t bytes[4] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8),
+                        (uint8_t)number};
     h2_peer_frame(peer, type, 0, id, cy_bytes_of(bytes, 4));
 }
 

@@ -14,8 +14,18 @@
 
 #include <nghttp2/nghttp2.h>
 
-enum h2_peer_type { PEER_DATA, PEER_HEADERS, PEER_PRIORITY, PEER_RST, PEER_SETTINGS, PEER_PUSH, PEER_PING, PEER_GOAWAY,
-                    PEER_WINDOW, PEER_CONTINUATION };
+enum h2_peer_type {
+    PEER_DATA,
+    PEER_HEADERS,
+    PEER_PRIORITY,
+    PEER_RST,
+    PEER_SETTINGS,
+    PEER_PUSH,
+    PEER_PING,
+    PEER_GOAWAY,
+    PEER_WINDOW,
+    PEER_CONTINUATION
+};
 #define PEER_END_STREAM 1u
 #define PEER_ACK 1u
 #define PEER_END_HEADERS 4u
@@ -60,7 +70,7 @@ void h2_peer_pack(struct builder *out, const char *text);
 void h2_peer_get(struct h2_peer *peer, uint32_t id, const char *path);
 /* A turn of the loop. */
 void h2_peer_turn(struct h2_peer *peer);
-/* The next frame, SETTINGS and WINDOW_UPDATE and acknowledgements passed over unless `all`; false when there is none yet. */
+/* The next frame, SETTINGS and WINDOW_UPDATE passed over unless `all`; false when there is none yet. */
 bool h2_peer_next(struct h2_peer *peer, bool all, struct h2_frame *frame_out);
 /* Turns until there is one; fails the test when the connection ends first. */
 struct h2_frame h2_peer_wait(struct h2_peer *peer);
