@@ -111,6 +111,7 @@ TESTED = {
     "PROCESS_OUTPUT_BYTES": (WORLD, "test_process_output_bytes"),
     "PROCESS_ARGUMENTS": (WORLD, "test_process_arguments"),
     "TIMEOUT_MS": (WORLD, "test_timeout_ms"),
+    "INPUT_BYTES": ("tests/system/input_test.py", "test_the_limit"),
     "SHARED_COUNTERS": (WORLD, "test_shared_memory"),
     "SHARED_TABLES": (WORLD, "test_shared_memory"),
     "SHARED_ENTRIES": (WORLD, "test_shared_memory"),
@@ -133,6 +134,7 @@ TESTED = {
     "JWT_BYTES": (LIBRARY, "test_jwt_bytes"),
     "HASH_BYTES": (LIBRARY, "test_hash_bytes"),
     "RANDOM_BYTES": (LIBRARY, "test_random_bytes"),
+    "JSON_NUMBER_BYTES": ("tests/unit/base/json_test.c", "test_number_at_and_past_the_limit"),
     "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
     "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
 }
