@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/h2_server_test.c: proves that a server answers over HTTP/2: heads, bodies through any windows, ends of
- * streams and connections. The client is h2_peer.c, frame by frame. What is refused: h2_rule_test.c, h2_flood_test.c.
+ * tests/unit/http/h2_server_test.c: proves that a server answers over HTTP/2: heads, bodies through any windows, ends
+ * of streams and connections. The client is h2_peer.c, frame by frame. Refusals: h2_rule_test.c, h2_flood_test.c.
  */
 #include "tests/unit/http/h2_world.h"
 
