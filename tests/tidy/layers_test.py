@@ -99,7 +99,7 @@ def cycles(sources):
 
 def not_alone(headers, root):
     compiler = os.environ.get("CC", "cc")
-    cflags = subprocess.run(["pkg-config", "--cflags", "openssl", "yaml-0.1", "libcares", "libutf8proc"],
+    cflags = subprocess.run(["pkg-config", "--cflags", "openssl", "yaml-0.1", "libcares", "libnghttp2", "libutf8proc"],
                             capture_output=True, text=True).stdout.split()
     complaints = []
     for header in headers:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/h2_timeout_test.c: proves the timeouts of HTTP/2 on a simulated clock, which moves only when all wait:
- * idle connections end with GOAWAY, heads and windows that never open cost their time and no more.
+ * tests/unit/http/h2_timeout_test.c: proves the timeouts of HTTP/2 on a simulated clock, which moves only when all
+ * wait: idle connections end with GOAWAY, heads and windows that never open cost their time and no more.
  */
 #include "tests/support/loop_sim.h"
 #include "tests/unit/http/h2_world.h"
