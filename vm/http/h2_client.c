@@ -292,16 +292,23 @@ static void h2_client_free(struct h2_session *session)
     client_release(client);
 }
 
+/* Looks from time to time: a write that nobody takes ends the connection, and so does having no streams. */
 static void h2_client_timer(struct h2_session *session)
 {
-    uint64_t now_ms = loop_now_ms(session->loop);
-    uint32_t keep_ms = h2_client_connection_of(session)->pool->client->options.keep_alive_ms;
-    if (session->stream_count > 0) return;
-    uint64_t due_ms = session->idle_since_ms + keep_ms;
-    if (due_ms <= now_ms)
-        h2_session_end(session, NGHTTP2_NO_ERROR);
-    else
-        loop_timer_set(session->loop, &session->timer, due_ms - now_ms + 1);
+    const struct http_client_options *options = &h2_client_connection_of(session)->pool->client->options;
+    uint64_t now_ms = loop_now_ms(session->loop), due_ms = now_ms + options->idle_timeout_ms;
+    if (session->writing && session->write_begun_ms + options->idle_timeout_ms <= now_ms) {
+        h2_session_close(session);
+        return;
+    }
+    if (session->stream_count == 0) {
+        uint64_t idle_ms = session->idle_since_ms + options->keep_alive_ms;
+        if (idle_ms <= now_ms)
+            h2_session_end(session, NGHTTP2_NO_ERROR);
+        else if (idle_ms < due_ms)
+            due_ms = idle_ms;
+    }
+    loop_timer_set(session->loop, &session->timer, due_ms - now_ms + 1);
 }
 
 static void h2_client_idle(struct h2_session *session)
@@ -309,7 +316,7 @@ static void h2_client_idle(struct h2_session *session)
     const struct http_client *client = h2_client_connection_of(session)->pool->client;
     if (client->freed)
         h2_session_close(session);
-    else if (!timer_is_set(&session->timer))
+    else
         loop_timer_set(session->loop, &session->timer, client->options.keep_alive_ms);
 }
 
@@ -339,6 +346,10 @@ static void h2_client_on_carrier_timer(struct timer *timer)
 {
     struct upstream_carrier *carrier = CY_CONTAINER_OF(timer, struct upstream_carrier, timer);
     struct h2_session *session = h2_client_stream_of(carrier)->stream.session;
+    /* Nothing has come for as long as a request waits: the server may be gone without a word. No more requests. */
+    uint64_t quiet_ms = loop_now_ms(session->loop) - session->read_ms;
+    if (quiet_ms >= carrier->options->first_byte_timeout_ms || quiet_ms >= carrier->options->idle_timeout_ms)
+        session->goaway_seen = true;
     h2_session_enter(session);
     if (carrier->owner) carrier->events->on_timeout(carrier->owner);
     h2_session_leave(session);

@@ -383,7 +383,7 @@ cy_err h2_session_open(struct h2_session *session, const struct h2_role *role, s
     session->write.done = h2_send_on_written;
     session->work.done = h2_session_on_work;
     session->timer.fire = h2_session_on_timer;
-    session->idle_since_ms = loop_now_ms(loop);
+    session->idle_since_ms = session->read_ms = loop_now_ms(loop);
     session->frames = (struct h2_budget){LIMIT_HTTP2_IDLE_FRAMES, session->idle_since_ms};
     session->resets = (struct h2_budget){LIMIT_HTTP2_RESETS, session->idle_since_ms};
     int (*open)(nghttp2_session **, const nghttp2_session_callbacks *, void *, const nghttp2_option *,
@@ -545,6 +545,7 @@ static void h2_session_on_read(struct stream_read *read)
             h2_session_read(session);
     } else if (session->stream) {
         session->read_bytes += buffer->end - buffer->begin;
+        session->read_ms = loop_now_ms(session->loop);
         h2_session_take(session, buffer_view(buffer));
         h2_session_run_ready(session);
         h2_session_read(session);

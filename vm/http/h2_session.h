@@ -127,13 +127,14 @@ struct h2_session {
     uint32_t read_bytes; /* for the role's counters: taken and zeroed by it */
     uint64_t written_bytes;
     uint64_t write_begun_ms, idle_since_ms;
+    uint64_t read_ms;       /* when something came last */
     uint64_t head_begun_ms; /* of a head whose end has not come; 0: none */
     struct h2_budget frames, resets;
     const char *flood; /* the row that was passed; NULL: none */
     bool reading, writing, posted;
     bool ending;      /* GOAWAY is under way: close once nothing is left */
     bool draining;    /* a first GOAWAY has gone; the second follows the answer to our PING */
-    bool goaway_seen; /* the peer's: no new streams */
+    bool goaway_seen; /* the peer's, or it is silent: no new streams */
     bool lingering;   /* everything is said; input is dropped until the peer closes */
     size_t lingered_bytes;
 };

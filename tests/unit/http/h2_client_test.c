@@ -6,6 +6,7 @@
  *
  *   peer ── loopback ── server ── proxy ── client ── socket on 127.0.0.1 ── far[0..]
  */
+#include "tests/support/loop_sim.h"
 #include "tests/support/loopback.h"
 #include "tests/unit/http/h2_peer.h"
 #include "vm/http/server.h"
@@ -54,24 +55,34 @@ static void h2_relay_on_gone(void *context, struct http_exchange *exchange)
     (void)exchange;
 }
 
-static void h2_relay_open(struct h2_relay *relay)
+/* On sockets of this machine, or (`simulated`) on a clock that moves only when everybody waits. */
+static void h2_relay_open_on(struct h2_relay *relay, bool simulated)
 {
     struct address address;
     struct stream *near, *far;
     char url[64];
     int descriptor;
     memset(relay, 0, sizeof *relay);
-    ck_assert(!cy_failed(loop_new("poll", &relay->loop)));
+    if (simulated) {
+        const struct loop_sim_options options = {.seed = 1};
+        struct loop_sim *sim;
+        ck_assert(!cy_failed(loop_sim_new(&options, &relay->loop, &sim)));
+        ck_assert(!cy_failed(address_from_ip(CY_BYTES("127.0.0.1"), 80, &address)));
+        descriptor = loop_sim_listen(sim, &address);
+    } else {
+        ck_assert(!cy_failed(loop_new("poll", &relay->loop)));
+        ck_assert(!cy_failed(address_from_ip(CY_BYTES("127.0.0.1"), 0, &address)));
+        ck_assert(!cy_failed(listen_open(&address, false, 4, &descriptor)));
+        ck_assert(!cy_failed(socket_local_address(descriptor, &address)));
+    }
     log_init(&relay->log);
     relay->log.level_min = LOG_ERROR + 1;
-    ck_assert(!cy_failed(address_from_ip(CY_BYTES("127.0.0.1"), 0, &address)));
-    ck_assert(!cy_failed(listen_open(&address, false, 4, &descriptor)));
-    ck_assert(!cy_failed(socket_local_address(descriptor, &address)));
     ck_assert(!cy_failed(loop_socket_open(relay->loop, descriptor, &relay->listener)));
     relay->accept.op.done = h2_relay_on_accept;
     loop_accept(relay->listener, &relay->accept);
     snprintf(url, sizeof url, "h2c://127.0.0.1:%u/base", address_port(&address));
-    const struct http_client_options client = {.loop = relay->loop, .log = &relay->log};
+    const struct http_client_options client = {
+        .loop = relay->loop, .log = &relay->log, .first_byte_timeout_ms = 5000, .keep_alive_ms = 20000};
     ck_assert(!cy_failed(http_client_new(&client, &relay->client)));
     ck_assert(!cy_failed(upstream_open(relay->client, cy_bytes_from_text(url), &relay->upstream, NULL)));
     ck_assert(!cy_failed(
@@ -88,6 +99,8 @@ static void h2_relay_open(struct h2_relay *relay)
     h2_peer_open(&relay->peer, relay->loop, near);
     h2_peer_greet(&relay->peer);
 }
+
+static void h2_relay_open(struct h2_relay *relay) { h2_relay_open_on(relay, false); }
 
 static void h2_relay_close(struct h2_relay *relay)
 {
@@ -452,6 +465,33 @@ START_TEST(test_an_upload_that_nobody_reads_is_bounded)
 }
 END_TEST
 
+/* A server that says nothing more: 504, and the next request does not go where the first one was lost. */
+START_TEST(test_a_silent_connection_gets_no_more_requests)
+{
+    struct h2_relay relay;
+    struct h2_frame frame;
+    h2_relay_open_on(&relay, true);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    (void)h2_peer_wait(far);
+    for (int i = 0; !h2_peer_next(&relay.peer, false, &frame); i++) {
+        ck_assert_int_lt(i, 20000);
+        ck_assert(!cy_failed(loop_turn(relay.loop))); /* may wait: the clock moves */
+    }
+    ck_assert(h2_peer_has(frame.payload, ":status: 504\n"));
+    h2_peer_get(&relay.peer, 3, "/");
+    struct h2_peer *second = h2_relay_far(&relay, 1);
+    h2_peer_greet_back(second);
+    h2_peer_head(second, PEER_END_STREAM, h2_peer_wait(second).id, ":status: 204\n");
+    do {
+        frame = h2_peer_wait(&relay.peer);
+    } while (frame.id != 3);
+    ck_assert(h2_peer_has(frame.payload, ":status: 204\n"));
+    h2_relay_close(&relay);
+}
+END_TEST
+
 Suite *unit_suite_http_h2_client(void);
 Suite *unit_suite_http_h2_client(void)
 {
@@ -469,6 +509,7 @@ Suite *unit_suite_http_h2_client(void)
     tcase_add_test(cases, test_long_bodies_pass_both_ways);
     tcase_add_test(cases, test_a_request_cut_off_by_its_answer_is_reset);
     tcase_add_test(cases, test_an_upload_that_nobody_reads_is_bounded);
+    tcase_add_test(cases, test_a_silent_connection_gets_no_more_requests);
     suite_add_tcase(suite, cases);
     return suite;
 }
