@@ -1,0 +1,1 @@
+fail_allocations_test.py
