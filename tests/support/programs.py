@@ -56,3 +56,16 @@ def run_harness(name, *arguments):
     if not harness.exists():
         raise SystemExit(f"{harness} is not there: make harnesses")
     os.execv(harness, [str(harness), *map(str, arguments)])
+
+
+DIFFERS = re.compile(r"^// without memory: \S", re.M)
+
+
+def fail_allocations(sources):
+    """Becomes the harness fail_allocations with these programs."""
+    arguments = []
+    for source, toau in zip(sources, compile_to_files(sources)):
+        if DIFFERS.search(source.read_text(encoding="utf-8")):
+            arguments.append("--differs")
+        arguments.append(toau)
+    run_harness("fail_allocations", *arguments)

@@ -7,7 +7,7 @@
  *     └────► name ─► look-up ─► address 0 ─┘ │failed or late
  *                      └failed─► done(err)   └► next address, none left: done(err)
  *
- * The whole may last connect_timeout_ms; each address gets an equal share of what is left, so that one that
+ * The whole may last timeout_ms; each address gets an equal share of what is left, so that one that
  * swallows packets leaves time for the next.
  * Where a connection carries many requests (HTTP/2) one connector makes it, and the others wait for a stream on it:
  * when that one is full the next of them makes another one.
@@ -175,14 +175,14 @@ static void connector_on_resolved(struct dns_query *query)
     connector_try_next(connector);
 }
 
-static cy_err connector_resolve(struct http_connector *connector)
+static cy_err connector_resolve(struct http_connector *connector, uint32_t timeout_ms)
 {
     struct http_client_options *options = &connector->pool->client->options;
     if (!options->dns) return CY_ERR(UNSUPPORTED);
     if (!*options->dns) CY_TRY(dns_new(options->loop, options->dns));
     connector->resolving = true;
     connector->query.done = connector_on_resolved;
-    loop_timer_set(options->loop, &connector->timer, options->connect_timeout_ms);
+    loop_timer_set(options->loop, &connector->timer, timeout_ms);
     dns_resolve(*options->dns, connector->pool->host, &connector->query);
     return CY_OK;
 }
@@ -192,7 +192,9 @@ static cy_err connector_begin(struct http_connector *connector)
 {
     struct http_pool *pool = connector->pool;
     if (!pool->is_numeric) {
-        CY_TRY(connector_resolve(connector));
+        uint64_t now_ms = loop_now_ms(connector_loop(connector));
+        CY_TRY(connector_resolve(
+            connector, connector->deadline_ms > now_ms ? (uint32_t)(connector->deadline_ms - now_ms) : 0));
         if (pool->speaks_h2) pool->connecting = connector;
         return CY_OK;
     }
@@ -234,7 +236,7 @@ static void connector_on_waited(struct http_connector *connector)
     }
 }
 
-cy_err connector_start(struct http_pool *pool, void *owner,
+cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
                        void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),
                        struct http_connector **connector_out)
 {
@@ -253,7 +255,7 @@ cy_err connector_start(struct http_pool *pool, void *owner,
     connector->owner = owner;
     connector->done = done;
     connector->timer.fire = connector_on_timer;
-    connector->deadline_ms = loop_now_ms(client->options.loop) + client->options.connect_timeout_ms;
+    connector->deadline_ms = loop_now_ms(client->options.loop) + timeout_ms;
     connector->err = CY_ERR(TIMEOUT);
     cy_err err = CY_OK;
     if (pool->speaks_h2 && pool->connecting)

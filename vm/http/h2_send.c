@@ -75,6 +75,7 @@ static cy_bytes h2_send_take(struct h2_stream *stream, size_t count)
         send->part_index++;
         send->part_offset = 0;
     }
+    send->sent_bytes += piece.count; /* timers look at it */
     return piece;
 }
 
@@ -324,6 +325,7 @@ void h2_stream_write(struct h2_stream *stream, size_t head_bytes, bool interim, 
     stream->last = last;
     send->part_index = 0;
     send->part_offset = 0;
+    send->sent_bytes = 0;
     stream->write_bytes = 0;
     for (uint32_t i = 0; i < send->part_count; i++) stream->write_bytes += send->parts[i].count;
     if (head_bytes) send->parts[0] = cy_bytes_skip(send->parts[0], head_bytes);

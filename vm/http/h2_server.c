@@ -455,10 +455,10 @@ static const struct h2_role h2_server_role = {
 
 /* -- the server's side ----------------------------------------------------------------------------------- */
 
-static void h2_server_cut_off(struct server_connection *listed)
+static void h2_server_lose(struct server_connection *listed, cy_err err)
 {
     struct h2_server_connection *connection = CY_CONTAINER_OF(listed, struct h2_server_connection, listed);
-    connection->close_err = CY_ERR(CANCELLED);
+    connection->close_err = err;
     h2_session_close(&connection->session);
 }
 
@@ -467,7 +467,19 @@ static void h2_server_drain(struct server_connection *listed)
     h2_session_drain(&CY_CONTAINER_OF(listed, struct h2_server_connection, listed)->session);
 }
 
-static const struct server_connection_type h2_server_connection_type = {h2_server_cut_off, h2_server_drain};
+static uint64_t h2_server_waits_since(const struct server_connection *listed, uint64_t now_ms)
+{
+    const struct h2_server_connection *connection =
+        (const struct h2_server_connection *)((const char *)listed -
+                                              offsetof(struct h2_server_connection, listed));
+    const struct h2_session *session = &connection->session;
+    (void)now_ms;
+    return session->stream && session->stream_count == 0 && !session->ending ? session->idle_since_ms
+                                                                             : UINT64_MAX;
+}
+
+static const struct server_connection_type h2_server_connection_type = {h2_server_lose, h2_server_drain,
+                                                                        h2_server_waits_since};
 
 static struct h2_server_connection *h2_server_connection_new(struct http_server *server)
 {
