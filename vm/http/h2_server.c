@@ -188,8 +188,9 @@ static uint8_t h2_server_put_host(struct http_exchange *exchange, cy_bytes autho
 static uint8_t h2_server_read_head(struct http_exchange *exchange, const struct h2_block *block)
 {
     struct h1_head *head = &exchange->h1_head;
-    if (block->too_large)
-        return block->field_count > LIMIT_HTTP_FIELDS ? H1_FAULT_FIELDS_MANY : H1_FAULT_HEAD_LONG;
+    const struct http_server_options *options = &exchange->carrier->server->options;
+    if (block->field_count > options->fields_max) return H1_FAULT_FIELDS_MANY;
+    if (block->too_large || block->list_bytes > options->head_bytes_max) return H1_FAULT_HEAD_LONG;
     h1_parse_begin_request(head, exchange->request.fields);
     head->method = h2_block_pseudo(block, CY_BYTES(":method"));
     head->target = h2_block_pseudo(block, CY_BYTES(":path"));
