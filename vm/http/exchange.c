@@ -325,8 +325,9 @@ void exchange_answered(struct http_exchange *exchange)
     carrier->server->counters.responses_by_class[exchange->status / 100 % 6]++;
     carrier_clear_timer(carrier);
     enum h1_body_step step = exchange_skip_body(exchange);
-    if (!exchange->keep_alive)
-        carrier_end(carrier, step == H1_BODY_END ? CARRIER_END_LAST : CARRIER_END_LAST_SENDING);
+    if (!exchange->keep_alive) /* a client that would stay may be sending its next request already */
+        carrier_end(carrier, step == H1_BODY_END && !exchange->client_keeps ? CARRIER_END_LAST
+                                                                            : CARRIER_END_LAST_SENDING);
     else if (step == H1_BODY_END)
         carrier_end(carrier, CARRIER_END_KEPT);
     else

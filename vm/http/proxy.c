@@ -77,7 +77,8 @@ static void proxy_on_timeout(void *owner)
 {
     struct http_exchange *exchange = owner;
     struct upstream_carrier *upstream = exchange->proxy.upstream;
-    if (upstream->input || exchange->carrier->writing) { /* the client is slow, not the upstream */
+    /* Then the client is slow, not the upstream. Input alone may be half a head. */
+    if (exchange->carrier->writing) {
         upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
         return;
     }
@@ -307,7 +308,7 @@ bool proxy_pump_request(struct http_exchange *exchange)
     if (!carrier->writing) {
         if (!exchange->continue_waiting)
             exchange_await_body(exchange);
-        else if (carrier->timer_kind != CARRIER_TIMER_CONTINUE)
+        else if (exchange->status == 0 && carrier->timer_kind != CARRIER_TIMER_CONTINUE)
             carrier_set_timer(carrier, CARRIER_TIMER_CONTINUE, LIMIT_HTTP_CONTINUE_WAIT_MS);
     }
     carrier_want_input(carrier);

@@ -453,7 +453,7 @@ static void connection_next(struct http_connection *connection)
     connection->carrier.exchange = NULL;
     carrier_drop_empty_input(&connection->carrier);
     if (server->draining || (connection->carrier.input_ended && !connection->carrier.input)) {
-        connection_finish(connection, false);
+        connection_finish(connection, true); /* the answer said that it may send more */
         return;
     }
     if (connection->carrier.input) {
