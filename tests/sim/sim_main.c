@@ -102,9 +102,9 @@ static bool sim_batch(struct sim_shared *shared, uint32_t row, uint64_t first, u
 /* A row whose schedules bring nothing about tests nothing. */
 static bool sim_is_worth_it(const struct sim_row *row, const struct sim_stats *stats)
 {
-    if (stats->schedules < 60) return true;
+    if (stats->schedules < 80) return true;
     const uint64_t *outcomes = stats->outcomes;
-    bool ok = outcomes[SIM_EXACT] > stats->requests / 4 && outcomes[SIM_500] && stats->interims &&
+    bool ok = outcomes[SIM_EXACT] > stats->requests / 6 && outcomes[SIM_500] && stats->interims &&
               stats->continues && stats->reused;
     if (row->upstream_faults && !row->stray)
         ok = ok && outcomes[SIM_502] && outcomes[SIM_504] && outcomes[SIM_SHORT] && stats->retries;
