@@ -21,7 +21,7 @@ def run_one(row, seed):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env=dict(os.environ, SIM_ROW=row, SIM_SEED=str(seed)))
     if finished.returncode:
-        print(finished.stdout.decode("utf-8", "replace") or f"FAILED {row}, seed {seed}: it ended with {finished.returncode}")
+        print(finished.stdout.decode("utf-8", "replace") or f"{row}, seed {seed}: ended with {finished.returncode}")
     return finished.returncode != 0
 
 
