@@ -22,10 +22,18 @@ static uint8_t pool_bucket(cy_bytes host, uint16_t port)
                      CLIENT_POOL_BUCKETS); /* keys come from the configuration, not from peers */
 }
 
-static struct http_pool *pool_find(struct http_client *client, cy_bytes host, uint16_t port)
+static bool pool_is_for(const struct http_pool *pool, const struct tls_client *trust, cy_bytes name)
+{
+    if (!pool->tls || !trust) return !pool->tls && !trust;
+    return tls_target_is(pool->tls, trust, name);
+}
+
+static struct http_pool *pool_find(struct http_client *client, cy_bytes host, uint16_t port,
+                                   const struct tls_client *trust, cy_bytes name)
 {
     for (struct http_pool *pool = client->buckets[pool_bucket(host, port)]; pool; pool = pool->next)
-        if (pool->port == port && cy_bytes_equal(pool->host, host)) return pool;
+        if (pool->port == port && cy_bytes_equal(pool->host, host) && pool_is_for(pool, trust, name))
+            return pool;
     return NULL;
 }
 
@@ -45,9 +53,9 @@ static bool pool_format_text(struct http_pool *pool, uint8_t *space, size_t spac
 }
 
 cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
-                 struct http_pool **pool_out)
+                 struct tls_client *trust, cy_bytes name, struct http_pool **pool_out)
 {
-    struct http_pool *pool = pool_find(client, host, port);
+    struct http_pool *pool = pool_find(client, host, port, trust, name);
     if (pool) {
         *pool_out = pool_ref(pool);
         return CY_OK;
@@ -66,9 +74,12 @@ cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool 
     pool->port = port;
     pool->is_numeric = is_numeric;
     if (is_numeric) pool->numeric = numeric;
-    if (!pool_format_text(pool, space + host.count + 1, text_bytes, is_v6)) {
+    cy_err err = CY_OK;
+    if (!pool_format_text(pool, space + host.count + 1, text_bytes, is_v6)) err = CY_ERR(NO_MEMORY);
+    if (!cy_failed(err) && trust) err = tls_target_new(trust, name, &pool->tls);
+    if (cy_failed(err)) {
         mem_free(pool);
-        return CY_ERR(NO_MEMORY);
+        return err;
     }
     pool->bucket = pool_bucket(host, port);
     pool->next = client->buckets[pool->bucket];
@@ -95,6 +106,7 @@ void pool_unref(struct http_pool **pool_pointer)
     struct http_pool **link = &client->buckets[pool->bucket];
     while (*link != pool) link = &(*link)->next;
     *link = pool->next;
+    tls_target_unref(&pool->tls);
     mem_free(pool);
     client_release(client);
 }

@@ -10,6 +10,7 @@
 #include "vm/base/limits.h"
 #include "vm/http/server.h"
 #include "vm/native/native_bodies.h"
+#include "vm/native/native_tls.h"
 #include "vm/native/runtime_internal.h"
 
 static void native_http_verdict_free(struct vm *vm, void *payload)
@@ -190,13 +191,40 @@ static enum native_outcome native_http_bad_url(struct native_call *call, const c
                        fault ? fault : cy_err_text(err, vm_korean(call->vm)));
 }
 
+static bool native_http_upstream_options(struct native_call *call, cy_value map,
+                                         struct tls_client **trust_out, cy_bytes *name_out)
+{
+    cy_value key, value;
+    for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
+        cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+        struct tls_client *trust = opaque_payload(value, &native_tls_client_type);
+        if (value.tag == TAG_NIL) continue;
+        if (cy_bytes_equal(name, CY_BYTES("trust")) && trust) {
+            *trust_out = trust;
+        } else if (cy_bytes_equal(name, CY_BYTES("name")) && value.tag == TAG_STR) {
+            *name_out = string_bytes(value);
+        } else {
+            native_fail(call, CY_ERR(VALUE),
+                        "http.upstream: options are trust (http.trust) and name (str), not \"%.*s\" (%s)",
+                        CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+            return false;
+        }
+    }
+    return true;
+}
+
 enum native_outcome native_http_upstream(struct native_call *call)
 {
-    cy_bytes url = string_bytes(call->args[0]);
+    cy_bytes url = string_bytes(call->args[0]), name = CY_BYTES_NONE;
     struct upstream *upstream = NULL;
-    const char *fault;
+    struct tls_client *trust = NULL;
+    const char *fault = NULL;
     cy_value result;
-    cy_err err = native_http_open_upstream(call, url, &upstream, &fault);
+    if (native_has_arg(call, 1) && !native_http_upstream_options(call, call->args[1], &trust, &name))
+        return NATIVE_FAIL;
+    cy_err err = runtime_need_client(runtime_of(call->vm));
+    if (!cy_failed(err))
+        err = upstream_open_tls(runtime_of(call->vm)->client, url, trust, name, &upstream, &fault);
     if (cy_failed(err)) return native_http_bad_url(call, "http.upstream", err, url, fault);
     err = opaque_new(call->vm, &native_http_upstream_type, upstream, &result);
     if (cy_failed(err)) return native_fail(call, err, "http.upstream");

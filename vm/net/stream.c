@@ -144,7 +144,8 @@ static void stream_on_posted_read(struct loop_op *op)
     read->done(read);
 }
 
-void stream_post_read(struct stream *stream, struct stream_read *read, struct buffer *owned_buffer, cy_err err)
+void stream_post_read(struct stream *stream, struct stream_read *read, struct buffer *owned_buffer,
+                      cy_err err)
 {
     CHECK(!stream->posted_read);
     read->buffer = owned_buffer;

@@ -42,19 +42,24 @@ struct tls_certificate {
     struct tls_file key;   /* PEM, not encrypted */
     struct tls_file ocsp;  /* DER: an answer to staple while it is good */
 };
-enum tls_client_certificate { TLS_CLIENT_CERTIFICATE_OFF, TLS_CLIENT_CERTIFICATE_OPTIONAL, TLS_CLIENT_CERTIFICATE_REQUIRED };
+enum tls_client_certificate {
+    TLS_CLIENT_CERTIFICATE_OFF,
+    TLS_CLIENT_CERTIFICATE_OPTIONAL,
+    TLS_CLIENT_CERTIFICATE_REQUIRED
+};
 struct tls_server_options {
     /* The first one also answers clients that name nobody, or somebody else. */
     const struct tls_certificate *certificates;
     uint32_t certificate_count;
     enum tls_version version_min, version_max; /* 1.2 and 1.3 */
-    cy_bytes alpn;                             /* lengths and names, ours first (RFC 7301); empty: none is agreed on */
+    cy_bytes alpn; /* lengths and names, ours first (RFC 7301); empty: none is agreed on */
     enum tls_client_certificate client_certificate;
     struct tls_file client_ca;  /* PEM; must be there when client certificates are not off */
     struct tls_file client_crl; /* PEM; empty: nothing is looked up */
     uint32_t client_depth;      /* 0: LIMIT_TLS_DEPTH */
     /* TLS_SEED_BYTES that all workers share: what keys of session tickets are made of. NULL: no tickets. */
     const uint8_t *ticket_seed;
+    uint32_t *failed_index; /* NULL, or gets which certificate is at fault; untouched when none is */
 };
 /* On failure `fault` has a text for people: the file and what is wrong with it. */
 CY_NODISCARD cy_err tls_server_new(const struct tls_server_options *options, struct tls_server **server_out,
@@ -71,11 +76,11 @@ CY_NODISCARD cy_err tls_server_stream(struct tls_server *server, struct stream *
 /* -- the client's side ------------------------------------------------------------------------------------- */
 
 struct tls_client_options {
-    bool use_system;      /* trust what the system trusts */
-    struct tls_file ca;   /* PEM, in addition */
-    struct tls_file crl;  /* PEM */
-    bool unverified;      /* takes any certificate: for tests and closed networks */
-    uint32_t depth;       /* 0: LIMIT_TLS_DEPTH */
+    bool use_system;                  /* trust what the system trusts */
+    struct tls_file ca;               /* PEM, in addition */
+    struct tls_file crl;              /* PEM */
+    bool unverified;                  /* takes any certificate: for tests and closed networks */
+    uint32_t depth;                   /* 0: LIMIT_TLS_DEPTH */
     struct tls_file certificate, key; /* of our own; empty: none */
     enum tls_version version_min, version_max;
     cy_bytes alpn;
@@ -90,6 +95,8 @@ cy_bytes tls_client_digest(const struct tls_client *client);
 /* A server as that client sees it: the name it must have (a host name or an IP address, in text), and the session to
  * resume. One for each pool of connections. */
 CY_NODISCARD cy_err tls_target_new(struct tls_client *client, cy_bytes name, struct tls_target **target_out);
+/* Is it the one that tls_target_new would make of these? */
+bool tls_target_is(const struct tls_target *target, const struct tls_client *client, cy_bytes name);
 struct tls_target *tls_target_ref(struct tls_target *target);
 void tls_target_unref(struct tls_target **target);
 CY_NODISCARD cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transport,

@@ -33,7 +33,7 @@ struct tls_target {
     char name[]; /* with NUL */
 };
 
-/* -- clients ------------------------------------------------------------------------------------------------------- */
+/* -- clients --------------------------------------------------------------------------------------------- */
 
 static cy_err tls_client_make_digest(struct tls_client *client, const struct tls_client_options *options)
 {
@@ -42,8 +42,8 @@ static cy_err tls_client_make_digest(struct tls_client *client, const struct tls
     uint8_t out[CRYPTO_DIGEST_BYTES_MAX];
     struct builder text;
     builder_init(&text);
-    builder_printf(&text, "%d %d %u %d %d ", options->use_system, options->unverified, (unsigned)options->depth,
-                   options->version_min, options->version_max);
+    builder_printf(&text, "%d %d %u %d %d ", options->use_system, options->unverified,
+                   (unsigned)options->depth, options->version_min, options->version_max);
     for (size_t i = 0; i < CY_COUNT_OF(parts); i++) {
         builder_u64(&text, parts[i].count);
         builder_bytes(&text, parts[i]);
@@ -138,7 +138,7 @@ cy_bytes tls_client_digest(const struct tls_client *client)
     return cy_bytes_of(client->digest, sizeof client->digest);
 }
 
-/* -- targets ------------------------------------------------------------------------------------------------------- */
+/* -- targets --------------------------------------------------------------------------------------------- */
 
 cy_err tls_target_new(struct tls_client *client, cy_bytes name, struct tls_target **target_out)
 {
@@ -153,6 +153,12 @@ cy_err tls_target_new(struct tls_client *client, cy_bytes name, struct tls_targe
     target->is_ip = !cy_failed(address_from_ip(name, 0, &address));
     *target_out = target;
     return CY_OK;
+}
+
+bool tls_target_is(const struct tls_target *target, const struct tls_client *client, cy_bytes name)
+{
+    return memcmp(target->client->digest, client->digest, sizeof client->digest) == 0 &&
+           cy_bytes_equal(cy_bytes_from_text(target->name), name);
 }
 
 struct tls_target *tls_target_ref(struct tls_target *target)

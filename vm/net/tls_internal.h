@@ -18,8 +18,8 @@ struct tls_pipe {
     struct buffer_pool *buffers;
     struct buffer *input; /* received, not yet taken; NULL rather than empty */
     bool input_ended;
-    bool output_bulk;     /* much is to come: large buffers */
-    bool failed;          /* no memory */
+    bool output_bulk; /* much is to come: large buffers */
+    bool failed;      /* no memory */
     struct buffer *output_first, *output_last;
     size_t output_bytes;
 };
@@ -37,8 +37,9 @@ void tls_error_text(struct builder *text);
 
 /* -- tls_load.c: files to OpenSSL's objects -------------------------------------------------------------------- */
 
-CY_NODISCARD cy_err tls_load_context(bool is_server, enum tls_version version_min, enum tls_version version_max,
-                                     SSL_CTX **context_out, struct builder *fault);
+CY_NODISCARD cy_err tls_load_context(bool is_server, enum tls_version version_min,
+                                     enum tls_version version_max, SSL_CTX **context_out,
+                                     struct builder *fault);
 /* Certificate, chain and key; they must belong together. */
 CY_NODISCARD cy_err tls_load_pair(SSL_CTX *context, const struct tls_file *chain, const struct tls_file *key,
                                   struct builder *fault);

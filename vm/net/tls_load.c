@@ -68,7 +68,7 @@ cy_err tls_load_context(bool is_server, enum tls_version version_min, enum tls_v
     return CY_OK;
 }
 
-/* -- PEM --------------------------------------------------------------------------------------------------------- */
+/* -- PEM ------------------------------------------------------------------------------------------------- */
 
 static BIO *tls_load_open(const struct tls_file *file)
 {
@@ -95,13 +95,15 @@ static bool tls_load_ended_well(void)
     return well;
 }
 
-static cy_err tls_load_chain(SSL_CTX *context, const struct tls_file *file, X509 **leaf_out, struct builder *fault)
+static cy_err tls_load_chain(SSL_CTX *context, const struct tls_file *file, X509 **leaf_out,
+                             struct builder *fault)
 {
     BIO *bio = tls_load_open(file);
     X509 *leaf = bio ? PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL) : NULL;
     if (!leaf) {
         BIO_free(bio);
-        return tls_load_fault(fault, file, "there is no certificate in it (PEM, -----BEGIN CERTIFICATE-----)");
+        return tls_load_fault(fault, file,
+                              "there is no certificate in it (PEM, -----BEGIN CERTIFICATE-----)");
     }
     cy_err err = CY_OK;
     if (SSL_CTX_use_certificate(context, leaf) != 1) {
@@ -155,9 +157,10 @@ cy_err tls_load_pair(SSL_CTX *context, const struct tls_file *chain, const struc
     return err;
 }
 
-/* -- trust --------------------------------------------------------------------------------------------------------- */
+/* -- trust ----------------------------------------------------------------------------------------------- */
 
-static cy_err tls_load_ca(SSL_CTX *context, const struct tls_file *file, bool names_too, struct builder *fault)
+static cy_err tls_load_ca(SSL_CTX *context, const struct tls_file *file, bool names_too,
+                          struct builder *fault)
 {
     X509_STORE *store = SSL_CTX_get_cert_store(context);
     BIO *bio = tls_load_open(file);
@@ -171,9 +174,11 @@ static cy_err tls_load_ca(SSL_CTX *context, const struct tls_file *file, bool na
         count++;
     }
     BIO_free(bio);
-    if (!ok || !tls_load_ended_well()) return tls_load_fault(fault, file, "an authority's certificate is malformed");
+    if (!ok || !tls_load_ended_well())
+        return tls_load_fault(fault, file, "an authority's certificate is malformed");
     if (count == 0)
-        return tls_load_fault(fault, file, "there is no certificate in it (PEM, -----BEGIN CERTIFICATE-----)");
+        return tls_load_fault(fault, file,
+                              "there is no certificate in it (PEM, -----BEGIN CERTIFICATE-----)");
     return CY_OK;
 }
 
@@ -192,8 +197,10 @@ static cy_err tls_load_crl(SSL_CTX *context, const struct tls_file *file, struct
     BIO_free(bio);
     if (!ok || !tls_load_ended_well()) return tls_load_fault(fault, file, "a revocation list is malformed");
     if (count == 0)
-        return tls_load_fault(fault, file, "there is no revocation list in it (PEM, -----BEGIN X509 CRL-----)");
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+        return tls_load_fault(fault, file,
+                              "there is no revocation list in it (PEM, -----BEGIN X509 CRL-----)");
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
+                                X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
     return CY_OK;
 }
 

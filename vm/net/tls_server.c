@@ -28,7 +28,8 @@
 
 struct tls_server_entry {
     SSL_CTX *context;
-    cy_bytes names;  /* of the certificate, sorted, one after the other: finds the twin with another kind of key */
+    cy_bytes
+        names; /* of the certificate, sorted, one after the other: finds the twin with another kind of key */
     uint8_t *staple; /* DER, as OpenSSL wants it */
     size_t staple_bytes;
     int64_t staple_until_s; /* 0: no end */
@@ -60,7 +61,7 @@ SSL *tls_server_ssl(struct tls_server *server)
 BIO_METHOD *tls_server_method(struct tls_server *server) { return server->method; }
 bool tls_server_has_tickets(const struct tls_server *server) { return server->has_tickets; }
 
-/* -- choosing ------------------------------------------------------------------------------------------------------ */
+/* -- choosing -------------------------------------------------------------------------------------------- */
 
 static struct tls_server_entry *tls_server_find(const struct tls_server *server, cy_bytes name)
 {
@@ -72,7 +73,8 @@ static struct tls_server_entry *tls_server_find(const struct tls_server *server,
     if (name.count > 0 && name.data[name.count - 1] == '.') name.count--;
     struct map_entry *found = map_find(&server->exact, name);
     size_t dot = cy_bytes_find(name, '.');
-    if (!found && dot > 0 && dot < name.count) found = map_find(&server->wildcard, cy_bytes_skip(name, dot + 1));
+    if (!found && dot > 0 && dot < name.count)
+        found = map_find(&server->wildcard, cy_bytes_skip(name, dot + 1));
     return found ? &server->entries[found->value.number] : NULL;
 }
 
@@ -88,7 +90,8 @@ static int tls_server_on_name(SSL *ssl, int *alert, void *context)
     (void)alert;
     if (!name) return SSL_TLSEXT_ERR_NOACK;
     struct tls_server_entry *entry = tls_server_find(server, cy_bytes_from_text(name));
-    if (!entry) return SSL_TLSEXT_ERR_OK; /* the first certificate: the client judges, HTTP answers 421 or 404 */
+    if (!entry)
+        return SSL_TLSEXT_ERR_OK; /* the first certificate: the client judges, HTTP answers 421 or 404 */
     if (entry != &server->entries[0]) SSL_set_SSL_CTX(ssl, entry->context);
     return SSL_TLSEXT_ERR_OK;
 }
@@ -115,7 +118,8 @@ static int tls_server_on_status(SSL *ssl, void *context)
         const struct tls_server_entry *entry = &server->entries[i];
         if (entry->context != chosen) continue;
         if (!entry->staple) return SSL_TLSEXT_ERR_NOACK;
-        if (entry->staple_until_s && clock_wall_ms() / 1000 >= entry->staple_until_s) return SSL_TLSEXT_ERR_NOACK;
+        if (entry->staple_until_s && clock_wall_ms() / 1000 >= entry->staple_until_s)
+            return SSL_TLSEXT_ERR_NOACK;
         unsigned char *copy = OPENSSL_memdup(entry->staple, entry->staple_bytes); /* OpenSSL frees it */
         if (!copy) return SSL_TLSEXT_ERR_NOACK;
         SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)entry->staple_bytes);
@@ -124,7 +128,7 @@ static int tls_server_on_status(SSL *ssl, void *context)
     return SSL_TLSEXT_ERR_NOACK;
 }
 
-/* -- names of a certificate ---------------------------------------------------------------------------------------- */
+/* -- names of a certificate ------------------------------------------------------------------------------ */
 
 static cy_err tls_server_put_name(struct tls_server *server, cy_bytes name, uint32_t index)
 {
@@ -143,7 +147,8 @@ static cy_err tls_server_put_name(struct tls_server *server, cy_bytes name, uint
 }
 
 /* Calls for each name: the alternative names, or the common name where there are none. */
-static cy_err tls_server_each_name(X509 *certificate, cy_err (*call)(void *context, cy_bytes name), void *context)
+static cy_err tls_server_each_name(X509 *certificate, cy_err (*call)(void *context, cy_bytes name),
+                                   void *context)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     cy_err err = CY_OK;
@@ -181,7 +186,7 @@ static cy_err tls_server_take_name(void *context, cy_bytes name)
     return tls_server_put_name(naming->server, name, naming->index);
 }
 
-/* -- OCSP ------------------------------------------------------------------------------------------------------------ */
+/* -- OCSP ------------------------------------------------------------------------------------------------ */
 
 static cy_err tls_server_bad_staple(const struct tls_file *file, const char *what, struct builder *fault)
 {
@@ -231,7 +236,7 @@ static cy_err tls_server_load_staple(struct tls_server_entry *entry, const struc
     return err;
 }
 
-/* -- making ------------------------------------------------------------------------------------------------------------ */
+/* -- making ---------------------------------------------------------------------------------------------- */
 
 /* What clients have to show, as a digest. The protocols stand in it too: a session says what was agreed on. */
 static cy_err tls_server_make_policy(struct tls_server *server, const struct tls_server_options *options)
@@ -340,7 +345,8 @@ static cy_err tls_server_add(struct tls_server *server, const struct tls_server_
     struct builder names;
     builder_init(&names);
     cy_err err = tls_load_pair(context, &certificate->chain, &certificate->key, fault);
-    if (!cy_failed(err)) err = tls_server_each_name(SSL_CTX_get0_certificate(context), tls_server_gather_name, &names);
+    if (!cy_failed(err))
+        err = tls_server_each_name(SSL_CTX_get0_certificate(context), tls_server_gather_name, &names);
     struct tls_server_entry *twin = cy_failed(err) ? NULL : tls_server_twin(server, builder_view(&names));
     if (twin) err = tls_server_join(twin, certificate, context, fault);
     if (cy_failed(err) || twin)
@@ -348,6 +354,16 @@ static cy_err tls_server_add(struct tls_server *server, const struct tls_server_
     else
         err = tls_server_add_entry(server, context, builder_view(&names), options, certificate, fault);
     builder_fini(&names);
+    return err;
+}
+
+/* Once, so that what is wrong there is not said of a certificate. */
+static cy_err tls_server_check_clients(const struct tls_server_options *options, struct builder *fault)
+{
+    SSL_CTX *context;
+    CY_TRY(tls_load_context(true, options->version_min, options->version_max, &context, fault));
+    cy_err err = tls_server_set_clients(context, options, fault);
+    SSL_CTX_free(context);
     return err;
 }
 
@@ -382,9 +398,13 @@ static cy_err tls_server_fill(struct tls_server *server, const struct tls_server
     server->has_tickets = options->ticket_seed != NULL;
     if (server->has_tickets) tls_tickets_init(&server->tickets, options->ticket_seed);
     CY_TRY(tls_server_make_policy(server, options));
-    for (uint32_t i = 0; i < options->certificate_count; i++)
-        CY_TRY(tls_server_add(server, options, &options->certificates[i], fault));
-    return CY_OK;
+    CY_TRY(tls_server_check_clients(options, fault));
+    cy_err err = CY_OK;
+    for (uint32_t i = 0; i < options->certificate_count && !cy_failed(err); i++) {
+        err = tls_server_add(server, options, &options->certificates[i], fault);
+        if (cy_failed(err) && options->failed_index) *options->failed_index = i;
+    }
+    return err;
 }
 
 cy_err tls_server_new(const struct tls_server_options *options, struct tls_server **server_out,

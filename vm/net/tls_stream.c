@@ -32,8 +32,8 @@ struct tls_stream {
     struct tls_target *target;
     struct stream_read cipher_read;
     struct stream_write cipher_write;
-    struct buffer *sending; /* what cipher_write points at */
-    struct stream_read *read;   /* the user's, outstanding and not posted */
+    struct buffer *sending;   /* what cipher_write points at */
+    struct stream_read *read; /* the user's, outstanding and not posted */
     struct stream_write *write;
     struct stream_ready *ready;
     struct stream_info info;
@@ -53,7 +53,7 @@ struct tls_stream {
 
 static struct tls_stream *tls_stream_of(struct stream *stream) { return (struct tls_stream *)stream; }
 
-/* -- memory ---------------------------------------------------------------------------------------------------- */
+/* -- memory ---------------------------------------------------------------------------------------------- */
 
 static void tls_stream_free(struct tls_stream *tls)
 {
@@ -73,7 +73,7 @@ static void tls_stream_drop_buffers(struct tls_stream *tls)
     tls->pipe.output_bytes = 0;
 }
 
-/* -- the transport ----------------------------------------------------------------------------------------------- */
+/* -- the transport --------------------------------------------------------------------------------------- */
 
 static void tls_stream_receive(struct tls_stream *tls)
 {
@@ -96,7 +96,8 @@ static void tls_stream_flush(struct tls_stream *tls)
     struct loop_send *send = &tls->cipher_write.send;
     struct buffer *last = NULL;
     send->part_count = 0;
-    for (struct buffer *at = pipe->output_first; at && send->part_count < LOOP_SEND_PARTS_MAX; at = at->next) {
+    for (struct buffer *at = pipe->output_first; at && send->part_count < LOOP_SEND_PARTS_MAX;
+         at = at->next) {
         send->parts[send->part_count++] = buffer_view(at);
         pipe->output_bytes -= buffer_view(at).count;
         last = at;
@@ -110,7 +111,7 @@ static void tls_stream_flush(struct tls_stream *tls)
     stream_write_start(tls->transport, &tls->cipher_write);
 }
 
-/* -- failures ---------------------------------------------------------------------------------------------------- */
+/* -- failures -------------------------------------------------------------------------------------------- */
 
 /* Takes the reason from OpenSSL. An alert that says it to the peer may be among the output. */
 static void tls_stream_fail(struct tls_stream *tls)
@@ -128,7 +129,7 @@ static void tls_stream_check_unanswered(struct tls_stream *tls)
         tls->failed = CY_ERR(LIMIT);
 }
 
-/* -- completing what the user waits for --------------------------------------------------------------------------- */
+/* -- completing what the user waits for ------------------------------------------------------------------ */
 
 static void tls_stream_post_ready(struct tls_stream *tls, cy_err err)
 {
@@ -154,7 +155,7 @@ static void tls_stream_post_write(struct tls_stream *tls, cy_err err)
     loop_post(tls->stream.loop, &write->send.op);
 }
 
-/* -- the handshake ------------------------------------------------------------------------------------------------ */
+/* -- the handshake --------------------------------------------------------------------------------------- */
 
 /* Who the peer is, where that was asked and answered. */
 static void tls_stream_note_peer(struct tls_stream *tls)
@@ -185,8 +186,8 @@ static void tls_stream_on_handshaken(struct tls_stream *tls)
     if (sni) tls->info.sni = cy_bytes_from_text(sni);
     tls_stream_note_peer(tls);
     /* A ticket is sent with the first answer: sent at once it would cost a call of its own. */
-    tls->ticket_due = tls->server && tls_server_has_tickets(tls->server) &&
-                      SSL_version(tls->ssl) == TLS1_3_VERSION;
+    tls->ticket_due =
+        tls->server && tls_server_has_tickets(tls->server) && SSL_version(tls->ssl) == TLS1_3_VERSION;
 }
 
 static void tls_stream_pump_write(struct tls_stream *tls);
@@ -224,7 +225,7 @@ static void tls_stream_ready(struct stream *stream, struct stream_ready *ready)
     tls_stream_handshake(tls);
 }
 
-/* -- reading ------------------------------------------------------------------------------------------------------ */
+/* -- reading --------------------------------------------------------------------------------------------- */
 
 enum tls_outcome { TLS_OUTCOME_WAIT, TLS_OUTCOME_DONE };
 
@@ -329,7 +330,7 @@ static void tls_stream_on_received(struct stream_read *cipher_read)
     read->done(read);
 }
 
-/* -- writing ------------------------------------------------------------------------------------------------------ */
+/* -- writing --------------------------------------------------------------------------------------------- */
 
 static cy_bytes tls_stream_next_part(struct loop_send *send)
 {
@@ -383,7 +384,8 @@ static bool tls_stream_encrypt_some(struct tls_stream *tls, cy_bytes part)
     if (part.count < TLS_RECORD_BYTES && !is_last) return tls_stream_encrypt_gathered(tls, part);
     size_t room = LIMIT_TLS_WRITE_WINDOW_BYTES - tls->pipe.output_bytes; /* above 0 */
     size_t count = cy_min_size(part.count, room < TLS_RECORD_BYTES ? TLS_RECORD_BYTES : room);
-    if (count >= TLS_RECORD_BYTES) count -= count % TLS_RECORD_BYTES; /* what is left may join the next part */
+    if (count >= TLS_RECORD_BYTES)
+        count -= count % TLS_RECORD_BYTES; /* what is left may join the next part */
     send->part_offset += count;
     return tls_stream_encrypt(tls, cy_bytes_slice(part, 0, count));
 }
@@ -470,7 +472,7 @@ static void tls_stream_on_sent(struct stream_write *cipher_write)
     write->done(write);
 }
 
-/* -- the rest of a stream ------------------------------------------------------------------------------------------ */
+/* -- the rest of a stream -------------------------------------------------------------------------------- */
 
 static const struct stream_info *tls_stream_info(struct stream *stream)
 {
@@ -559,7 +561,7 @@ const struct stream_type tls_stream_type = {
     .close = tls_stream_close,
 };
 
-/* -- beginning ------------------------------------------------------------------------------------------------------ */
+/* -- beginning ------------------------------------------------------------------------------------------- */
 
 static struct tls_stream *tls_stream_new(struct stream *transport, BIO_METHOD *method, SSL *ssl)
 {
@@ -580,7 +582,8 @@ static struct tls_stream *tls_stream_new(struct stream *transport, BIO_METHOD *m
     return tls;
 }
 
-cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transport, struct stream **stream_out)
+cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transport,
+                         struct stream **stream_out)
 {
     SSL *ssl = tls_server_ssl(server);
     struct tls_stream *tls = tls_stream_new(owned_transport, tls_server_method(server), ssl);
@@ -594,7 +597,8 @@ cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transpo
     return CY_OK;
 }
 
-cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transport, struct stream **stream_out)
+cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transport,
+                         struct stream **stream_out)
 {
     SSL *ssl = tls_target_ssl(target);
     struct tls_stream *tls = tls_stream_new(owned_transport, tls_target_method(target), ssl);
@@ -610,4 +614,7 @@ cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transpo
 
 bool tls_stream_resumed(struct stream *stream) { return SSL_session_reused(tls_stream_of(stream)->ssl) == 1; }
 const char *tls_stream_version(struct stream *stream) { return SSL_get_version(tls_stream_of(stream)->ssl); }
-const char *tls_stream_cipher(struct stream *stream) { return SSL_get_cipher_name(tls_stream_of(stream)->ssl); }
+const char *tls_stream_cipher(struct stream *stream)
+{
+    return SSL_get_cipher_name(tls_stream_of(stream)->ssl);
+}

@@ -56,7 +56,8 @@ static bool tls_ticket_set_up(const struct tls_ticket_key *key, unsigned char *i
                               EVP_MAC_CTX *mac, int sealing)
 {
     OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key->digest, sizeof key->digest),
+        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key->digest,
+                                          sizeof key->digest),
         OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, "SHA256", 0),
         OSSL_PARAM_construct_end(),
     };

@@ -68,9 +68,11 @@ struct certificate *certificate_new(const struct certificate_options *options)
     X509_NAME_add_entry_by_txt(X509_get_subject_name(made->x509), "CN", MBSTRING_UTF8,
                                (const unsigned char *)options->name, -1, -1, 0);
     X509_set_issuer_name(made->x509, X509_get_subject_name(issuer));
-    certificate_extend(made, issuer, NID_basic_constraints, options->is_authority ? "critical,CA:TRUE" : "CA:FALSE");
+    certificate_extend(made, issuer, NID_basic_constraints,
+                       options->is_authority ? "critical,CA:TRUE" : "CA:FALSE");
     certificate_extend(made, issuer, NID_subject_key_identifier, "hash");
-    if (options->is_authority) certificate_extend(made, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
+    if (options->is_authority)
+        certificate_extend(made, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
     if (options->names) certificate_extend(made, issuer, NID_subject_alt_name, options->names);
     EVP_PKEY *signing = options->issuer ? options->issuer->key : made->key;
     ck_assert_int_gt(X509_sign(made->x509, signing, EVP_sha256()), 0);
@@ -91,7 +93,10 @@ void certificate_free(struct certificate **certificate)
 }
 
 cy_bytes certificate_pem(const struct certificate *certificate) { return builder_view(&certificate->pem); }
-cy_bytes certificate_key_pem(const struct certificate *certificate) { return builder_view(&certificate->key_pem); }
+cy_bytes certificate_key_pem(const struct certificate *certificate)
+{
+    return builder_view(&certificate->key_pem);
+}
 cy_bytes certificate_der(const struct certificate *certificate) { return builder_view(&certificate->der); }
 
 cy_bytes certificate_crl(struct certificate *issuer, const struct certificate *revoked)

@@ -17,7 +17,7 @@ struct certificate_options {
     const char *names; /* alternative names as OpenSSL writes them: "DNS:a.test,IP:127.0.0.1"; NULL: none */
     struct certificate *issuer; /* NULL: signs itself */
     bool is_authority;
-    bool is_rsa; /* else P-256 */
+    bool is_rsa;          /* else P-256 */
     long from_s, until_s; /* seconds from now; 0 and 0: a day each way */
 };
 struct certificate *certificate_new(const struct certificate_options *options);

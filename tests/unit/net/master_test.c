@@ -42,16 +42,19 @@ struct master_world {
 
 /* -- inside the master and its workers ------------------------------------------------------------ */
 
-static cy_err master_test_load(void *context, struct builder *bytes_out, struct builder *message_out)
+static cy_err master_test_load(void *context, cy_bytes wanted, struct builder *bytes_out,
+                               struct builder *message_out)
 {
+    (void)wanted;
     struct master_world *world = context;
     cy_err err = file_read(world->generation_path, 1000, bytes_out);
     if (cy_failed(err)) builder_printf(message_out, "cannot read the generation");
     return err;
 }
-static int master_test_check(void *context, cy_bytes generation)
+static int master_test_check(void *context, cy_bytes generation, struct builder *wanted_out)
 {
     (void)context;
+    (void)wanted_out;
     return cy_bytes_start_with(generation, CY_BYTES("bad")) ? 4 : 0;
 }
 static void master_test_on_ready(void *context, cy_bytes banner)

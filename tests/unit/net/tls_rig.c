@@ -58,15 +58,18 @@ void tls_rig_turns(struct tls_rig *rig, int count)
     for (int i = 0; i < count; i++) loop_rig_turn(rig->loop);
 }
 
-#define TLS_RIG_UNTIL(condition)                                                 \
-    do {                                                                         \
-        for (int turn = 0; !(condition); turn++) {                               \
-            if (turn > TLS_RIG_TURNS_MAX) ck_abort_msg("hangs: " #condition);    \
-            loop_rig_turn(rig->loop);                                            \
-        }                                                                        \
+#define TLS_RIG_UNTIL(condition)                                              \
+    do {                                                                      \
+        for (int turn = 0; !(condition); turn++) {                            \
+            if (turn > TLS_RIG_TURNS_MAX) ck_abort_msg("hangs: " #condition); \
+            loop_rig_turn(rig->loop);                                         \
+        }                                                                     \
     } while (0)
 
-void tls_rig_turn_until_written(struct tls_rig *rig, struct tls_rig_end *end) { TLS_RIG_UNTIL(!end->writing); }
+void tls_rig_turn_until_written(struct tls_rig *rig, struct tls_rig_end *end)
+{
+    TLS_RIG_UNTIL(!end->writing);
+}
 void tls_rig_turn_until_read(struct tls_rig *rig, struct tls_rig_end *end) { TLS_RIG_UNTIL(!end->reading); }
 void tls_rig_turn_until_received(struct tls_rig *rig, struct tls_rig_end *end, size_t bytes)
 {
@@ -90,8 +93,10 @@ void tls_rig_init(struct tls_rig *rig, const struct tls_server_options *server_g
     if (!rig->authority)
         rig->authority = certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
     if (!rig->certificate)
-        rig->certificate = certificate_new(&(struct certificate_options){
-            .name = "name.test", .names = "DNS:name.test,DNS:*.wild.test,IP:127.0.0.1", .issuer = rig->authority});
+        rig->certificate = certificate_new(
+            &(struct certificate_options){.name = "name.test",
+                                          .names = "DNS:name.test,DNS:*.wild.test,IP:127.0.0.1",
+                                          .issuer = rig->authority});
     struct tls_certificate pair = {.chain = certificate_file("cert.pem", certificate_pem(rig->certificate)),
                                    .key = certificate_file("key.pem", certificate_key_pem(rig->certificate))};
     struct tls_server_options server = {.ticket_seed = seed};
@@ -107,7 +112,8 @@ void tls_rig_init(struct tls_rig *rig, const struct tls_server_options *server_g
     tls_rig_must(tls_server_new(&server, &rig->server, &fault), &fault, "server");
     builder_init(&fault);
     tls_rig_must(tls_client_new(&client, &rig->client, &fault), &fault, "client");
-    ck_assert(!cy_failed(tls_target_new(rig->client, cy_bytes_from_text(name ? name : "name.test"), &rig->target)));
+    ck_assert(
+        !cy_failed(tls_target_new(rig->client, cy_bytes_from_text(name ? name : "name.test"), &rig->target)));
     if (!rig->loop) rig->loop = loop_rig_new(0);
 }
 

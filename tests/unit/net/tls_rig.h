@@ -5,8 +5,8 @@
 #ifndef CY_TESTS_TLS_RIG_H
 #define CY_TESTS_TLS_RIG_H
 
-#include "tests/unit/net/certificates.h"
 #include "tests/support/loopback.h"
+#include "tests/unit/net/certificates.h"
 #include "tests/unit/net/loop_rig.h"
 #include "vm/net/tls.h"
 
@@ -33,8 +33,8 @@ struct tls_rig {
 
 /* An authority "ca" and a certificate for name.test, *.wild.test and 127.0.0.1; a client that trusts it and wants
  * name.test. NULL options: those. */
-void tls_rig_init(struct tls_rig *rig, const struct tls_server_options *server, const struct tls_client_options *client,
-                  const char *name);
+void tls_rig_init(struct tls_rig *rig, const struct tls_server_options *server,
+                  const struct tls_client_options *client, const char *name);
 void tls_rig_fini(struct tls_rig *rig);
 /* A new connection (the one before must be closed); reads give at most `read_bytes_max` ciphertext (0: a buffer). */
 void tls_rig_connect(struct tls_rig *rig, size_t read_bytes_max);

@@ -276,8 +276,10 @@ START_TEST(test_random_bytes_fail_the_handshake)
     ck_assert(!cy_failed(tls_server_stream(rig.server, below, &server)));
     uint8_t bytes[600];
     uint32_t state = 12345u + (uint32_t)_i * 7919u;
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)((state = state * 1664525u + 1013904223u) >> 24);
-    if (_i % 3 == 0) memcpy(bytes, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11); /* a ClientHello begins so */
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)((state = state * 1664525u + 1013904223u) >> 24);
+    if (_i % 3 == 0)
+        memcpy(bytes, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11); /* a ClientHello begins so */
     if (_i % 3 == 1) memcpy(bytes, "GET / HTTP/1.1\r\n", 16);
     struct tls_rig_end *a = &rig.a, *b = &rig.b;
     tls_rig_connect(&rig, 0); /* sets the callbacks; these two are not used */
