@@ -268,6 +268,15 @@ enum native_outcome native_http_tls(struct native_call *call)
     return outcome;
 }
 
+enum native_outcome native_http_tls_has(struct native_call *call)
+{
+    struct tls_server *server = opaque_payload(call->args[0], &native_tls_server_type);
+    if (!server)
+        return native_fail(call, CY_ERR(TYPE), "http.tls_has: argument 1 must be what http.tls gives, not %s",
+                           value_kind_text(call->vm, call->args[0]));
+    return native_return(call, value_bool(tls_server_has_name(server, string_bytes(call->args[1]))));
+}
+
 /* -- http.trust ------------------------------------------------------------------------------------------ */
 
 enum {

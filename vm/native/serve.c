@@ -225,6 +225,7 @@ static bool serve_read_listen(struct serving *serving, struct native_call *call,
 static enum native_outcome serve_read_options(struct runtime *runtime, struct native_call *call)
 {
     cy_value key, value;
+    if (!native_has_arg(call, 0)) return NATIVE_DONE;
     for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         if (cy_bytes_equal(name, CY_BYTES("listen")) && value.tag == TAG_LIST) {
