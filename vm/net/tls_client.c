@@ -21,6 +21,7 @@ struct tls_client {
     uint32_t refs;
     SSL_CTX *context;
     BIO_METHOD *method;
+    struct tls_warm warm;
     bool unverified;
     uint8_t digest[TLS_DIGEST_BYTES];
 };
@@ -214,4 +215,5 @@ SSL *tls_target_ssl(struct tls_target *target)
     return ssl;
 }
 
+struct tls_warm *tls_target_warm(struct tls_target *target) { return &target->client->warm; }
 BIO_METHOD *tls_target_method(struct tls_target *target) { return target->client->method; }

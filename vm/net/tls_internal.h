@@ -47,12 +47,23 @@ CY_NODISCARD cy_err tls_load_pair(SSL_CTX *context, const struct tls_file *chain
 CY_NODISCARD cy_err tls_load_trust(SSL_CTX *context, const struct tls_file *ca, const struct tls_file *crl,
                                    bool names_too, struct builder *fault);
 
+/* -- tls_stream.c: who was at work last ------------------------------------------------------------------------ */
+
+/* OpenSSL's two record buffers of a connection are 33 KiB. Those that were used last keep theirs, so that a busy
+ * connection takes no memory per record; the others give theirs back, so that an idle one holds none. One list for
+ * each server and client. */
+struct tls_stream;
+struct tls_warm {
+    struct tls_stream *newest, *oldest;
+    uint32_t count;
+};
+
 /* -- tls_server.c ---------------------------------------------------------------------------------------------- */
 
 SSL *tls_server_ssl(struct tls_server *server);
 BIO_METHOD *tls_server_method(struct tls_server *server);
-bool tls_server_asks_client(const struct tls_server *server);
 bool tls_server_has_tickets(const struct tls_server *server);
+struct tls_warm *tls_server_warm(struct tls_server *server);
 
 /* -- tls_ticket.c ---------------------------------------------------------------------------------------------- */
 
@@ -75,10 +86,6 @@ const struct tls_ticket_key *tls_tickets_key(struct tls_tickets *tickets, int64_
 
 SSL *tls_target_ssl(struct tls_target *target);
 BIO_METHOD *tls_target_method(struct tls_target *target);
-
-/* -- tls_stream.c ---------------------------------------------------------------------------------------------- */
-
-struct tls_stream;
-extern const struct stream_type tls_stream_type;
+struct tls_warm *tls_target_warm(struct tls_target *target);
 
 #endif

@@ -51,7 +51,7 @@ cy_err tls_load_context(bool is_server, enum tls_version version_min, enum tls_v
                        SSL_OP_PRIORITIZE_CHACHA;
     SSL_CTX_clear_options(context, SSL_OP_LEGACY_SERVER_CONNECT | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_options(context, options);
-    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(context, 1); /* all that was received is taken at once */
     SSL_CTX_set_security_level(context, 2);
     bool ok = SSL_CTX_set_min_proto_version(context, tls_load_version(version_min, TLS1_2_VERSION)) == 1 &&
               SSL_CTX_set_max_proto_version(context, tls_load_version(version_max, TLS1_3_VERSION)) == 1 &&

@@ -42,6 +42,7 @@ struct tls_server {
     struct map exact, wildcard; /* names to entries; of a wildcard what stands behind "*." */
     BIO_METHOD *method;
     struct tls_tickets tickets;
+    struct tls_warm warm;
     bool has_tickets;
     enum tls_client_certificate client_certificate;
     uint8_t *alpn;
@@ -58,6 +59,7 @@ SSL *tls_server_ssl(struct tls_server *server)
         ERR_clear_error();
     return ssl;
 }
+struct tls_warm *tls_server_warm(struct tls_server *server) { return &server->warm; }
 BIO_METHOD *tls_server_method(struct tls_server *server) { return server->method; }
 bool tls_server_has_tickets(const struct tls_server *server) { return server->has_tickets; }
 

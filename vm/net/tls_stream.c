@@ -12,7 +12,9 @@
  * Invariant: one transport read and one transport write outstanding at most. `transport` NULL means closed; the struct
  *       lives until its transport operations have completed. Operations of the user complete from a transport
  *       completion or from loop_post, never from inside the call that starts them.
- * Buffers: none is held while nothing is on its way; OpenSSL gives its own back too (SSL_MODE_RELEASE_BUFFERS).
+ * Buffers: none is held while nothing is on its way; OpenSSL's own are given back by all but the LIMIT_TLS_WARM
+ *       connections that were at work last (struct tls_warm). SSL_MODE_RELEASE_BUFFERS would take and give both for
+ *       every request: 1,500 instructions of 15,000 that TLS costs.
  * Not here: certificates (tls_server.c, tls_client.c).
  */
 #include "vm/base/check.h"
@@ -30,6 +32,8 @@ struct tls_stream {
     struct tls_pipe pipe;
     struct tls_server *server; /* one of the two */
     struct tls_target *target;
+    struct tls_warm *warm; /* the list of that one */
+    struct tls_stream *newer, *older;
     struct stream_read cipher_read;
     struct stream_write cipher_write;
     struct buffer *sending;   /* what cipher_write points at */
@@ -49,15 +53,44 @@ struct tls_stream {
     bool ticket_due;
     bool aborted;
     bool knows_addresses;
+    bool is_warm;
 };
 
 static struct tls_stream *tls_stream_of(struct stream *stream) { return (struct tls_stream *)stream; }
 
 /* -- memory ---------------------------------------------------------------------------------------------- */
 
+static void tls_stream_cool(struct tls_stream *tls)
+{
+    struct tls_warm *warm = tls->warm;
+    if (!tls->is_warm) return;
+    *(tls->newer ? &tls->newer->older : &warm->newest) = tls->older;
+    *(tls->older ? &tls->older->newer : &warm->oldest) = tls->newer;
+    tls->newer = tls->older = NULL;
+    tls->is_warm = false;
+    warm->count--;
+}
+
+/* It is at work: its buffers stay, those of the one that has been idle longest go. */
+static void tls_stream_warm(struct tls_stream *tls)
+{
+    struct tls_warm *warm = tls->warm;
+    if (warm->newest == tls) return;
+    tls_stream_cool(tls);
+    tls->older = warm->newest;
+    *(warm->newest ? &warm->newest->newer : &warm->oldest) = tls;
+    warm->newest = tls;
+    tls->is_warm = true;
+    if (++warm->count <= LIMIT_TLS_WARM) return;
+    struct tls_stream *oldest = warm->oldest;
+    tls_stream_cool(oldest);
+    (void)SSL_free_buffers(oldest->ssl); /* not those in the middle of a record: they are freed with it */
+}
+
 static void tls_stream_free(struct tls_stream *tls)
 {
     if (tls->transport || tls->reading || tls->writing) return;
+    tls_stream_cool(tls);
     SSL_free(tls->ssl);
     tls_server_unref(&tls->server);
     tls_target_unref(&tls->target);
@@ -195,6 +228,7 @@ static void tls_stream_pump_write(struct tls_stream *tls);
 static void tls_stream_handshake(struct tls_stream *tls)
 {
     if (tls->handshaken || cy_failed(tls->failed)) return;
+    tls_stream_warm(tls);
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1) {
         tls_stream_on_handshaken(tls);
@@ -248,7 +282,8 @@ static enum tls_outcome tls_stream_decrypt(struct tls_stream *tls, struct buffer
     *buffer_out = NULL;
     if (tls->ended || cy_failed(tls->failed)) return TLS_OUTCOME_DONE;
     if (!tls->handshaken) return TLS_OUTCOME_WAIT;
-    if (!tls->pipe.input && !tls->pipe.input_ended && !SSL_pending(tls->ssl)) return TLS_OUTCOME_WAIT;
+    if (!tls->pipe.input && !tls->pipe.input_ended && !SSL_has_pending(tls->ssl)) return TLS_OUTCOME_WAIT;
+    tls_stream_warm(tls);
     struct buffer *buffer = tls->bulk ? buffer_take_bulk(tls->pipe.buffers) : buffer_take(tls->pipe.buffers);
     if (!buffer) {
         tls->failed = CY_ERR(NO_MEMORY);
@@ -263,7 +298,7 @@ static enum tls_outcome tls_stream_decrypt(struct tls_stream *tls, struct buffer
             break;
         }
         buffer->end += (uint32_t)count;
-    } while (buffer_space(buffer) > 0 && (tls->pipe.input || SSL_pending(tls->ssl)));
+    } while (buffer_space(buffer) > 0 && (tls->pipe.input || SSL_has_pending(tls->ssl)));
     tls->bulk = buffer_space(buffer) == 0;
     tls_stream_check_unanswered(tls);
     if (buffer->end == 0) {
@@ -408,6 +443,7 @@ static void tls_stream_pump_write(struct tls_stream *tls)
         tls_stream_post_write(tls, err);
         return;
     }
+    tls_stream_warm(tls);
     cy_bytes part = tls_stream_next_part(send);
     if (part.count > 0 && tls->ticket_due) {
         tls->ticket_due = false;
@@ -547,7 +583,7 @@ static void tls_stream_close(struct stream *stream)
     tls_stream_free(tls);
 }
 
-const struct stream_type tls_stream_type = {
+static const struct stream_type tls_stream_type = {
     .name = "tls",
     .read = tls_stream_read,
     .read_cancel = tls_stream_read_cancel,
@@ -593,6 +629,7 @@ cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transpo
         return CY_ERR(NO_MEMORY);
     }
     tls->server = tls_server_ref(server);
+    tls->warm = tls_server_warm(server);
     *stream_out = &tls->stream;
     return CY_OK;
 }
@@ -608,6 +645,7 @@ cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transpo
         return CY_ERR(NO_MEMORY);
     }
     tls->target = tls_target_ref(target);
+    tls->warm = tls_target_warm(target);
     *stream_out = &tls->stream;
     return CY_OK;
 }
