@@ -53,6 +53,7 @@ fn misbehave(name) {
         "cycles" { let all = ref(nil) loop { all.value = ref([all.value, all, many(10000)]) } }
         "regex" { return regex.find("(a+)+$", text.repeat("a", 5000) + "!") }
         "regex-time" { loop { try { let _ = regex.find("[a-z]+\\\\d", text.repeat("a", 1000000)) } catch e { } } }
+        "regex-many" { let s = text.repeat("a b ", 1000000) loop { let _ = regex.replace("a", s, "bc") } }
         "json-deep" { return json.parse(text.repeat("[", 1000000)) }
         "json-again" { let s = json.write(many(1000000)) loop { try { let _ = json.parse(s) } catch e { } } }
         "sort" { let xs = many(1000000) loop { try { xs = list.sort(xs, true) } catch e { } } }
@@ -77,7 +78,7 @@ export fn main(args) {
 }
 """
 LOOPS = {name: "handle was stopped: stop: the CPU allowance is used up .limit CPU_BURST_MS: 200 ms."
-         for name in ("loop", "loop-in-try", "loop-in-defer", "regex-time", "json-again", "sort")}
+         for name in ("loop", "loop-in-try", "loop-in-defer", "regex-time", "regex-many", "json-again", "sort")}
 # What takes memory is stopped for memory, or, where making it takes long in this build, for the CPU it took.
 MEMORY = ("handle was stopped: stop: the (task's memory limit|CPU allowance) is used up .limit "
           "(TASK_MEMORY_BYTES: 268435456 bytes|CPU_BURST_MS: 1000 ms)")

@@ -27,7 +27,7 @@ bool cy_bytes_equal_nocase(cy_bytes a, cy_bytes b)
 {
     if (a.count != b.count) return false;
     for (size_t i = 0; i < a.count; i++)
-        if (bytes_lower(a.data[i]) != bytes_lower(b.data[i])) return false;
+        if (a.data[i] != b.data[i] && bytes_lower(a.data[i]) != bytes_lower(b.data[i])) return false;
     return true;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "vm/http/field.h"
 
+#include "vm/base/check.h"
 #include "vm/http/message.h"
 
 #if defined(__SSE2__)
@@ -65,6 +66,46 @@ uint8_t field_identify(cy_bytes name)
         if ((name.data[i] | 0x20) != (row->name.data[i] | 0x20)) return HTTP_FIELD_NONE;
     return id;
 }
+
+#if defined(__SSE2__)
+/* Without the letters' case, and bits of the bytes that this made equal to others (below 0x20) or that are no ASCII.
+ * */
+static __m128i field_fold(const uint8_t *text, unsigned *strange_out)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)text);
+    *strange_out = (unsigned)_mm_movemask_epi8(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)));
+    return _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+}
+
+uint8_t field_identify_wide(const uint8_t *text, size_t count)
+{
+    static const struct {
+        uint8_t text[FIELD_WIDE_BYTES];
+    } names[HTTP_FIELD_COUNT] = {
+#define HTTP_FIELD(name, first, last, text, flags) [HTTP_FIELD_##name] = {text},
+#include "vm/http/field.def"
+#undef HTTP_FIELD
+    };
+    if (count == 0) return HTTP_FIELD_NONE;
+    DCHECK(count < FIELD_WIDE_BYTES);
+    unsigned first = text[0] | 0x20u, last = text[count - 1] | 0x20u;
+    uint8_t id = field_slots[FIELD_SLOT((unsigned)count, first, last)];
+    if (field_rows[id].name.count != count) return HTTP_FIELD_NONE;
+    uint32_t differ = 0;
+    for (unsigned i = 0; i < FIELD_WIDE_BYTES; i += 16) {
+        unsigned strange, none;
+        __m128i same = _mm_cmpeq_epi8(field_fold(text + i, &strange), field_fold(names[id].text + i, &none));
+        differ |= ((~(unsigned)_mm_movemask_epi8(same) | strange) & 0xffffu) << i;
+    }
+    return differ & (((uint32_t)1 << count) - 1) ? HTTP_FIELD_NONE : id;
+}
+#else
+uint8_t field_identify_wide(const uint8_t *text, size_t count)
+{
+    return field_is_token(cy_bytes_of(text, count)) ? field_identify(cy_bytes_of(text, count))
+                                                    : HTTP_FIELD_NONE;
+}
+#endif
 
 uint8_t field_flags(uint8_t id) { return id < HTTP_FIELD_COUNT ? field_rows[id].flags : 0; }
 

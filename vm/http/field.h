@@ -29,6 +29,10 @@ enum http_field_flag {
 /* The row with this name in any case, HTTP_FIELD_NONE when there is none. One table look-up and one
  * comparison. */
 uint8_t field_identify(cy_bytes name);
+/* The same for a name of at most 31 bytes, none of them checked, that begins at `text`, where FIELD_WIDE_BYTES can be
+ * read. */
+#define FIELD_WIDE_BYTES 32
+uint8_t field_identify_wide(const uint8_t *text, size_t count);
 uint8_t field_flags(uint8_t id); /* enum http_field_flag; 0 for HTTP_FIELD_NONE */
 cy_bytes field_name(uint8_t id); /* as the standard spells it */
 

@@ -12,6 +12,7 @@
 
 #include "vm/base/check.h"
 #include "vm/http/field.h"
+#include "vm/http/h1_scan.h"
 
 enum h1_parse_state { H1_PARSE_START, H1_PARSE_FIELDS };
 
@@ -161,12 +162,27 @@ static enum h1_parse_result h1_parse_refuse(struct h1_head *head, uint8_t fault)
     return H1_PARSE_FAULT;
 }
 
+/* The field lines from here on that have the usual form; not the one that the caller has begun to search. */
+static void h1_parse_usual_fields(struct h1_head *head, cy_bytes input)
+{
+    if (head->state != H1_PARSE_FIELDS || head->searched != head->line_begin) return;
+    while (head->field_count < LIMIT_HTTP_FIELDS) {
+        cy_bytes rest = cy_bytes_skip(input, head->line_begin);
+        size_t used = h1_scan_field(rest, &head->fields[head->field_count]);
+        if (used == 0 || head->line_begin + used > LIMIT_HTTP_HEAD_BYTES) return;
+        head->field_count++;
+        head->line_begin += used;
+        head->searched = head->line_begin;
+    }
+}
+
 enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input)
 {
     if (input.count == 0) return H1_PARSE_MORE;
     h1_parse_rebase(head, input.data);
     DCHECK(head->line_begin <= head->searched && head->searched <= input.count);
     for (;;) {
+        h1_parse_usual_fields(head, input);
         const uint8_t *begin = input.data + head->line_begin;
         const uint8_t *end = memchr(input.data + head->searched, '\n', input.count - head->searched);
         if (!end) {

@@ -4,7 +4,7 @@
  *
  * In:   a compiled pattern (opaque) or its text, which is then compiled for this one call. Out: maps, lists, texts.
  * Invariant: memory of patterns and matches comes from the VM's heap; every call charges the budget by the time it
- *       took.
+ *       took, and pauses when its turn is over, between matches and within one.
  * Not here: replacement texts (native_regex_replace.c), how pcre2 is bounded (regex.c).
  */
 #include "vm/native/native_regex.h"
@@ -74,85 +74,154 @@ static bool native_regex_make(struct native_call *call, const char *native, cy_b
     return false;
 }
 
-bool native_regex_begin(struct native_call *call, const char *native, struct native_regex_use *use)
+/* -- one call ----------------------------------------------------------------------------------------------- */
+
+static bool native_regex_begin(struct native_call *call, struct native_regex_work *work)
 {
     static const struct regex_options plain = {0};
     cy_value pattern = call->args[0];
-    *use = (struct native_regex_use){.native = native};
     if (pattern.tag == TAG_STR) {
-        if (!native_regex_make(call, native, string_bytes(pattern), &plain, &use->owned)) return false;
-        use->regex = use->owned;
+        if (!native_regex_make(call, work->native, string_bytes(pattern), &plain, &work->owned)) return false;
+        work->regex = work->owned;
     } else {
-        use->regex = opaque_payload(pattern, &native_regex_type);
-        if (!use->regex) {
-            native_fail(call, CY_ERR(TYPE), "%s: pattern must be a regex or its text, not %s", native,
+        work->regex = opaque_payload(pattern, &native_regex_type);
+        if (!work->regex) {
+            native_fail(call, CY_ERR(TYPE), "%s: pattern must be a regex or its text, not %s", work->native,
                         value_kind_text(call->vm, pattern));
             return false;
         }
     }
-    cy_err err = regex_search_init(&use->search, use->regex, string_bytes(call->args[1]));
+    cy_err err = regex_search_init(&work->search, work->regex, string_bytes(call->args[1]));
     if (!cy_failed(err)) return true;
-    regex_free(&use->owned);
-    return native_regex_failed(call, native, err);
+    regex_free(&work->owned);
+    return native_regex_failed(call, work->native, err);
+}
+
+static void native_regex_fini(struct vm *vm, struct native_regex_work *work)
+{
+    regex_search_fini(&work->search);
+    regex_free(&work->owned);
+    value_unref(vm, work->result);
+    heap_free(vm, work->out, work->out_capacity);
+}
+static void native_regex_free_work(struct vm *vm, void *work)
+{
+    native_regex_fini(vm, work);
+    heap_free(vm, work, sizeof(struct native_regex_work));
+}
+
+/* Moves it to where it can stay. NULL: failed. */
+static struct native_regex_work *native_regex_keep(struct native_call *call,
+                                                   const struct native_regex_work *here)
+{
+    struct native_regex_work *work = heap_alloc(call->vm, sizeof *work);
+    if (!work) {
+        native_regex_failed(call, here->native, CY_ERR(NO_MEMORY));
+        return NULL;
+    }
+    *work = *here;
+    if (call->fiber) native_keep_work(call, work, native_regex_free_work);
+    return work;
 }
 
 /* About a step for 20 ns, as those of the interpreter: who searches long yields soon, and its allowance is looked
  * at. */
 enum { NATIVE_REGEX_NS_PER_STEP = 20 };
 
-void native_regex_end(struct native_call *call, struct native_regex_use *use)
+enum native_outcome native_regex_run(struct native_call *call, const char *native, int64_t left,
+                                     native_regex_body body)
 {
-    native_charge(call, regex_search_elapsed_ns(&use->search) / NATIVE_REGEX_NS_PER_STEP);
-    regex_search_fini(&use->search);
-    regex_free(&use->owned);
+    struct native_regex_work here, *work = call->fiber ? native_work(call) : NULL;
+    if (work) {
+        regex_search_begin_piece(&work->search);
+    } else {
+        here = (struct native_regex_work){.native = native, .left = left, .result = value_nil()};
+        if (!native_regex_begin(call, &here)) return NATIVE_FAIL;
+        work = &here;
+    }
+    enum native_outcome outcome;
+    for (;;) {
+        outcome = body(call, work);
+        native_charge(call, regex_search_end_piece(&work->search) / NATIVE_REGEX_NS_PER_STEP);
+        if (outcome != NATIVE_AGAIN) break;
+        struct native_regex_work *kept = work == &here ? native_regex_keep(call, work) : work;
+        outcome = NATIVE_FAIL;
+        if (!kept) break;
+        work = kept;
+        if (native_turn_over(call)) return NATIVE_AGAIN;
+        regex_search_begin_piece(&work->search);
+    }
+    if (work == &here)
+        native_regex_fini(call->vm, work);
+    else if (!call->fiber)
+        native_regex_free_work(call->vm, work);
+    return outcome;
 }
 
-bool native_regex_next(struct native_call *call, struct native_regex_use *use, size_t from,
-                       enum regex_mode mode, bool *found_out)
+static enum native_regex_step native_regex_bound(struct native_call *call, const char *native, cy_err err,
+                                                 enum regex_bound bound)
 {
-    enum regex_bound bound;
-    cy_err err = regex_search_next(&use->search, from, mode, found_out, &bound);
-    if (!cy_failed(err)) return true;
     switch (bound) {
     case REGEX_BOUND_STEPS:
         native_fail(call, err, "%s: the pattern backtracks too much on this text (REGEX_MATCH_STEPS: %d)",
-                    use->native, LIMIT_REGEX_MATCH_STEPS);
-        return false;
+                    native, LIMIT_REGEX_MATCH_STEPS);
+        break;
     case REGEX_BOUND_DEPTH:
-        native_fail(call, err, "%s: too deep (REGEX_DEPTH: %d)", use->native, LIMIT_REGEX_DEPTH);
-        return false;
+        native_fail(call, err, "%s: too deep (REGEX_DEPTH: %d)", native, LIMIT_REGEX_DEPTH);
+        break;
     case REGEX_BOUND_HEAP:
-        native_fail(call, err, "%s: too much memory for backtracking (REGEX_HEAP_KIB: %d)", use->native,
+        native_fail(call, err, "%s: too much memory for backtracking (REGEX_HEAP_KIB: %d)", native,
                     LIMIT_REGEX_HEAP_KIB);
-        return false;
+        break;
     case REGEX_BOUND_TIME:
-        native_fail(call, err, "%s: the pattern takes too long on this text (REGEX_CALL_MS: %d)", use->native,
+        native_fail(call, err, "%s: the pattern takes too long on this text (REGEX_CALL_MS: %d)", native,
                     LIMIT_REGEX_CALL_MS);
-        return false;
-    default: return native_regex_failed(call, use->native, err);
+        break;
+    default: native_regex_failed(call, native, err);
     }
+    return NATIVE_REGEX_FAILED;
 }
 
-bool native_regex_each(struct native_call *call, struct native_regex_use *use, struct native_regex_walk *walk,
-                       bool *found_out)
+static enum native_regex_step native_regex_next(struct native_call *call, struct native_regex_work *work,
+                                                size_t from, enum regex_mode mode)
 {
-    cy_bytes text = use->search.text;
-    *found_out = false;
+    enum regex_bound bound;
+    bool over, found;
+    cy_err err = regex_search_step(&work->search, from, mode, &over, &found, &bound);
+    if (cy_failed(err)) return native_regex_bound(call, work->native, err, bound);
+    if (!over) return NATIVE_REGEX_AGAIN;
+    return found ? NATIVE_REGEX_FOUND : NATIVE_REGEX_NONE;
+}
+
+enum native_regex_step native_regex_each(struct native_call *call, struct native_regex_work *work)
+{
+    struct native_regex_walk *walk = &work->walk;
+    cy_bytes text = work->search.text;
     while (walk->from <= text.count) {
         enum regex_mode mode = walk->after_empty ? REGEX_NOT_EMPTY_HERE : REGEX_FIND;
-        if (!native_regex_next(call, use, walk->from, mode, found_out)) return false;
-        if (*found_out) break;
-        if (!walk->after_empty) return true;
+        enum native_regex_step step = native_regex_next(call, work, walk->from, mode);
+        if (step == NATIVE_REGEX_FOUND) {
+            CHECK(regex_search_group(&work->search, 0, &walk->begin, &walk->end));
+            walk->after_empty = walk->begin == walk->end;
+            walk->from = walk->end;
+        }
+        if (step != NATIVE_REGEX_NONE || !walk->after_empty) return step;
         /* Behind an empty match: nothing longer begins there, so go on one letter further. */
         walk->after_empty = false;
         do walk->from++;
         while (!regex_is_boundary(text, walk->from));
     }
-    if (!*found_out) return true;
-    CHECK(regex_search_group(&use->search, 0, &walk->begin, &walk->end));
-    walk->after_empty = walk->begin == walk->end;
-    walk->from = walk->end;
-    return true;
+    return NATIVE_REGEX_NONE;
+}
+
+/* What a body returns when there is nothing to return yet. */
+static enum native_outcome native_regex_outcome(enum native_regex_step step)
+{
+    return step == NATIVE_REGEX_AGAIN ? NATIVE_AGAIN : NATIVE_FAIL;
+}
+static bool native_regex_is_over(enum native_regex_step step)
+{
+    return step == NATIVE_REGEX_FOUND || step == NATIVE_REGEX_NONE;
 }
 
 enum native_outcome native_regex_compile(struct native_call *call)
@@ -179,17 +248,17 @@ enum native_outcome native_regex_compile(struct native_call *call)
 /* -- matches as values -------------------------------------------------------------------------------------- */
 
 /* {start, end, text} of a group; nil when it took no part. */
-static cy_err native_regex_span(struct native_call *call, const struct native_regex_use *use, uint32_t group,
-                                cy_value *owned_out)
+static cy_err native_regex_span(struct native_call *call, const struct native_regex_work *work,
+                                uint32_t group, cy_value *owned_out)
 {
     size_t begin, end;
     cy_value map, text;
     *owned_out = value_nil();
-    if (!regex_search_group(&use->search, group, &begin, &end)) return CY_OK;
+    if (!regex_search_group(&work->search, group, &begin, &end)) return CY_OK;
     CY_TRY(map_new(call->vm, 3, &map));
     cy_err err = map_set_text(call->vm, &map, CY_BYTES("start"), value_int((int64_t)begin));
     if (!cy_failed(err)) err = map_set_text(call->vm, &map, CY_BYTES("end"), value_int((int64_t)end));
-    if (!cy_failed(err)) err = string_new(call->vm, cy_bytes_slice(use->search.text, begin, end), &text);
+    if (!cy_failed(err)) err = string_new(call->vm, cy_bytes_slice(work->search.text, begin, end), &text);
     if (!cy_failed(err)) err = map_set_text(call->vm, &map, CY_BYTES("text"), text);
     if (cy_failed(err))
         value_unref(call->vm, map);
@@ -198,14 +267,14 @@ static cy_err native_regex_span(struct native_call *call, const struct native_re
     return err;
 }
 
-static cy_err native_regex_groups(struct native_call *call, const struct native_regex_use *use,
+static cy_err native_regex_groups(struct native_call *call, const struct native_regex_work *work,
                                   cy_value *owned_out)
 {
     cy_value list, span;
-    uint32_t count = regex_group_count(use->regex);
+    uint32_t count = regex_group_count(work->regex);
     CY_TRY(list_new(call->vm, count + 1, &list));
     for (uint32_t group = 0; group <= count; group++) {
-        cy_err err = native_regex_span(call, use, group, &span);
+        cy_err err = native_regex_span(call, work, group, &span);
         if (!cy_failed(err)) err = list_append(call->vm, &list, span);
         if (cy_failed(err)) {
             value_unref(call->vm, list);
@@ -217,14 +286,14 @@ static cy_err native_regex_groups(struct native_call *call, const struct native_
 }
 
 /* Names and the same spans; where a pattern uses a name twice, the group that took part. */
-static cy_err native_regex_names(struct native_call *call, const struct native_regex_use *use,
+static cy_err native_regex_names(struct native_call *call, const struct native_regex_work *work,
                                  cy_value groups, cy_value *owned_out)
 {
     cy_value map, known;
     cy_bytes name;
     uint32_t group;
     CY_TRY(map_new(call->vm, 0, &map));
-    for (uint32_t i = 0; regex_name_at(use->regex, i, &name, &group); i++) {
+    for (uint32_t i = 0; regex_name_at(work->regex, i, &name, &group); i++) {
         cy_value span = list_get(groups, group);
         if (map_get_text(call->vm, map, name, &known) && (value_is_nil(span) || !value_is_nil(known)))
             continue;
@@ -239,14 +308,14 @@ static cy_err native_regex_names(struct native_call *call, const struct native_r
 }
 
 /* {start, end, text, groups, names}: the span of the whole match, and the parts. */
-static cy_err native_regex_match_map(struct native_call *call, const struct native_regex_use *use,
+static cy_err native_regex_match_map(struct native_call *call, const struct native_regex_work *work,
                                      cy_value *owned_out)
 {
     cy_value map, groups, names;
-    CY_TRY(native_regex_span(call, use, 0, &map));
-    cy_err err = native_regex_groups(call, use, &groups);
+    CY_TRY(native_regex_span(call, work, 0, &map));
+    cy_err err = native_regex_groups(call, work, &groups);
     if (!cy_failed(err)) {
-        err = native_regex_names(call, use, groups, &names);
+        err = native_regex_names(call, work, groups, &names);
         if (cy_failed(err)) {
             value_unref(call->vm, groups);
         } else {
@@ -266,43 +335,54 @@ static cy_err native_regex_match_map(struct native_call *call, const struct nati
 
 /* -- natives ------------------------------------------------------------------------------------------------ */
 
+static enum native_outcome native_regex_test_body(struct native_call *call, struct native_regex_work *work)
+{
+    enum native_regex_step step = native_regex_next(call, work, 0, REGEX_FIND);
+    if (!native_regex_is_over(step)) return native_regex_outcome(step);
+    return native_return(call, value_bool(step == NATIVE_REGEX_FOUND));
+}
 enum native_outcome native_regex_test(struct native_call *call)
 {
-    struct native_regex_use use;
-    bool found;
-    if (!native_regex_begin(call, "regex.test", &use)) return NATIVE_FAIL;
-    bool good = native_regex_next(call, &use, 0, REGEX_FIND, &found);
-    native_regex_end(call, &use);
-    return good ? native_return(call, value_bool(found)) : NATIVE_FAIL;
+    return native_regex_run(call, "regex.test", 1, native_regex_test_body);
 }
 
-static enum native_outcome native_regex_one(struct native_call *call, const char *native, size_t from,
-                                            enum regex_mode mode)
+static enum native_outcome native_regex_one(struct native_call *call, struct native_regex_work *work,
+                                            size_t from, enum regex_mode mode)
 {
-    struct native_regex_use use;
     cy_value result = value_nil();
-    bool found;
-    if (!native_regex_begin(call, native, &use)) return NATIVE_FAIL;
-    bool good = native_regex_next(call, &use, from, mode, &found);
-    cy_err err = good && found ? native_regex_match_map(call, &use, &result) : CY_OK;
-    native_regex_end(call, &use);
-    if (cy_failed(err)) good = native_regex_failed(call, native, err);
-    return good ? native_return(call, result) : NATIVE_FAIL;
+    enum native_regex_step step = native_regex_next(call, work, from, mode);
+    if (!native_regex_is_over(step)) return native_regex_outcome(step);
+    cy_err err = step == NATIVE_REGEX_FOUND ? native_regex_match_map(call, work, &result) : CY_OK;
+    if (!cy_failed(err)) return native_return(call, result);
+    native_regex_failed(call, work->native, err);
+    return NATIVE_FAIL;
 }
 
+static enum native_outcome native_regex_match_body(struct native_call *call, struct native_regex_work *work)
+{
+    return native_regex_one(call, work, 0, REGEX_WHOLE);
+}
 enum native_outcome native_regex_match(struct native_call *call)
 {
-    return native_regex_one(call, "regex.match", 0, REGEX_WHOLE);
+    return native_regex_run(call, "regex.match", 1, native_regex_match_body);
 }
 
+static int64_t native_regex_from(const struct native_call *call)
+{
+    return native_has_arg(call, 2) ? call->args[2].as.i : 0;
+}
+static enum native_outcome native_regex_find_body(struct native_call *call, struct native_regex_work *work)
+{
+    return native_regex_one(call, work, (size_t)native_regex_from(call), REGEX_FIND);
+}
 enum native_outcome native_regex_find(struct native_call *call)
 {
     cy_bytes text = string_bytes(call->args[1]);
-    int64_t from = native_has_arg(call, 2) ? call->args[2].as.i : 0;
+    int64_t from = native_regex_from(call);
     if (from < 0 || (uint64_t)from > text.count || !regex_is_boundary(text, (size_t)from))
         return native_fail(call, CY_ERR(INDEX), "regex.find: from %lld is outside 0..%zu, or inside a letter",
                            (long long)from, text.count);
-    return native_regex_one(call, "regex.find", (size_t)from, REGEX_FIND);
+    return native_regex_run(call, "regex.find", 1, native_regex_find_body);
 }
 
 /* The optional count at `index`; INT64_MAX when it is absent. */
@@ -316,59 +396,72 @@ bool native_regex_count(struct native_call *call, uint32_t index, const char *na
     return false;
 }
 
-enum native_outcome native_regex_find_all(struct native_call *call)
+/* Gives the list that was made. */
+static enum native_outcome native_regex_give(struct native_call *call, struct native_regex_work *work,
+                                             cy_err err)
 {
-    struct native_regex_use use;
-    struct native_regex_walk walk = {0};
-    int64_t count;
-    cy_value list, match;
-    bool found, good = true;
-    if (!native_regex_count(call, 2, "regex.find_all", "count", &count)) return NATIVE_FAIL;
-    if (!native_regex_begin(call, "regex.find_all", &use)) return NATIVE_FAIL;
-    cy_err err = list_new(call->vm, 0, &list);
-    if (cy_failed(err)) list = value_nil();
-    while (!cy_failed(err) && count-- > 0) {
-        good = native_regex_each(call, &use, &walk, &found);
-        if (!good || !found) break;
-        err = native_regex_match_map(call, &use, &match);
-        if (!cy_failed(err)) err = list_append(call->vm, &list, match);
+    if (cy_failed(err)) {
+        native_regex_failed(call, work->native, err);
+        return NATIVE_FAIL;
     }
-    native_regex_end(call, &use);
-    if (good && !cy_failed(err)) return native_return(call, list);
-    value_unref(call->vm, list);
-    if (cy_failed(err)) native_regex_failed(call, "regex.find_all", err);
-    return NATIVE_FAIL;
+    cy_value list = work->result;
+    work->result = value_nil();
+    return native_return(call, list);
+}
+static cy_err native_regex_begin_list(struct native_call *call, struct native_regex_work *work)
+{
+    if (work->began) return CY_OK;
+    CY_TRY(list_new(call->vm, 0, &work->result));
+    work->began = true;
+    return CY_OK;
 }
 
+static enum native_outcome native_regex_find_all_body(struct native_call *call,
+                                                      struct native_regex_work *work)
+{
+    cy_value match;
+    cy_err err = native_regex_begin_list(call, work);
+    while (!cy_failed(err) && work->left > 0) {
+        enum native_regex_step step = native_regex_each(call, work);
+        if (!native_regex_is_over(step)) return native_regex_outcome(step);
+        if (step == NATIVE_REGEX_NONE) break;
+        work->left--;
+        err = native_regex_match_map(call, work, &match);
+        if (!cy_failed(err)) err = list_append(call->vm, &work->result, match);
+    }
+    return native_regex_give(call, work, err);
+}
+enum native_outcome native_regex_find_all(struct native_call *call)
+{
+    int64_t count;
+    if (!native_regex_count(call, 2, "regex.find_all", "count", &count)) return NATIVE_FAIL;
+    return native_regex_run(call, "regex.find_all", count, native_regex_find_all_body);
+}
+
+static enum native_outcome native_regex_split_body(struct native_call *call, struct native_regex_work *work)
+{
+    cy_bytes text = work->search.text;
+    const struct native_regex_walk *walk = &work->walk;
+    cy_value part;
+    cy_err err = native_regex_begin_list(call, work);
+    enum native_regex_step step = NATIVE_REGEX_FOUND;
+    while (!cy_failed(err) && step == NATIVE_REGEX_FOUND) {
+        step = work->left > 1 ? native_regex_each(call, work) : NATIVE_REGEX_NONE;
+        if (!native_regex_is_over(step)) return native_regex_outcome(step);
+        bool found = step == NATIVE_REGEX_FOUND;
+        /* An empty match at either end separates nothing. */
+        if (found && walk->begin == walk->end && (walk->begin == 0 || walk->end == text.count)) continue;
+        work->left--;
+        err =
+            string_new(call->vm, cy_bytes_slice(text, work->copied, found ? walk->begin : text.count), &part);
+        if (!cy_failed(err)) err = list_append(call->vm, &work->result, part);
+        work->copied = walk->end;
+    }
+    return native_regex_give(call, work, err);
+}
 enum native_outcome native_regex_split(struct native_call *call)
 {
-    struct native_regex_use use;
-    struct native_regex_walk walk = {0};
-    cy_bytes text = string_bytes(call->args[1]);
     int64_t count;
-    size_t part_begin = 0;
-    cy_value list, part;
-    bool found = true, good = true;
     if (!native_regex_count(call, 2, "regex.split", "count", &count)) return NATIVE_FAIL;
-    if (!native_regex_begin(call, "regex.split", &use)) return NATIVE_FAIL;
-    cy_err err = list_new(call->vm, 0, &list);
-    if (cy_failed(err)) list = value_nil();
-    while (!cy_failed(err) && found) {
-        found = false;
-        if (--count > 0) good = native_regex_each(call, &use, &walk, &found);
-        if (!good) break;
-        /* An empty match at either end separates nothing. */
-        if (found && walk.begin == walk.end && (walk.begin == 0 || walk.end == text.count)) {
-            count++;
-            continue;
-        }
-        err = string_new(call->vm, cy_bytes_slice(text, part_begin, found ? walk.begin : text.count), &part);
-        if (!cy_failed(err)) err = list_append(call->vm, &list, part);
-        part_begin = walk.end;
-    }
-    native_regex_end(call, &use);
-    if (good && !cy_failed(err)) return native_return(call, list);
-    value_unref(call->vm, list);
-    if (cy_failed(err)) native_regex_failed(call, "regex.split", err);
-    return NATIVE_FAIL;
+    return native_regex_run(call, "regex.split", count, native_regex_split_body);
 }

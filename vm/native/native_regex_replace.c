@@ -12,6 +12,7 @@
 #include "vm/base/limits.h"
 #include "vm/native/native_bodies.h"
 #include "vm/native/native_regex.h"
+#include "vm/run/heap.h"
 #include "vm/run/vm.h"
 
 /* The next piece of a replacement: plain bytes, or a group (plain.count is 0 then). */
@@ -79,78 +80,94 @@ static bool native_replace_check(struct native_call *call, const struct regex *r
     return true;
 }
 
+/* -- the new text ------------------------------------------------------------------------------------------- */
+
+static void native_replace_put(struct native_call *call, struct native_regex_work *work, cy_bytes bytes)
+{
+    if (cy_failed(work->out_err) || bytes.count == 0) return;
+    if (bytes.count > work->out_capacity - work->out_count) {
+        size_t capacity = cy_max_size(work->out_capacity * 2, work->out_count + bytes.count + 64);
+        uint8_t *out = heap_resize(call->vm, work->out, work->out_capacity, capacity);
+        work->out_err = work->out_count + bytes.count > LIMIT_STRING_BYTES ? CY_ERR(TOO_LARGE)
+                        : out                                              ? CY_OK
+                                                                           : CY_ERR(NO_MEMORY);
+        if (!out) return;
+        work->out = out;
+        work->out_capacity = capacity;
+    }
+    memcpy(work->out + work->out_count, bytes.data, bytes.count);
+    work->out_count += bytes.count;
+}
+
 /* Where a name stands for several groups, the one that took part. */
-static void native_replace_group(const struct native_regex_use *use, uint32_t group, struct builder *out)
+static void native_replace_group(struct native_call *call, struct native_regex_work *work, uint32_t group)
 {
     size_t begin, end;
     cy_bytes name = CY_BYTES_NONE, other;
     uint32_t other_group;
-    if (regex_search_group(&use->search, group, &begin, &end)) {
-        builder_bytes(out, cy_bytes_slice(use->search.text, begin, end));
+    if (regex_search_group(&work->search, group, &begin, &end)) {
+        native_replace_put(call, work, cy_bytes_slice(work->search.text, begin, end));
         return;
     }
-    for (uint32_t i = 0; regex_name_at(use->regex, i, &other, &other_group); i++)
+    for (uint32_t i = 0; regex_name_at(work->regex, i, &other, &other_group); i++)
         if (other_group == group) name = other;
-    for (uint32_t i = 0; name.count && regex_name_at(use->regex, i, &other, &other_group); i++) {
-        if (!cy_bytes_equal(name, other) || !regex_search_group(&use->search, other_group, &begin, &end))
+    for (uint32_t i = 0; name.count && regex_name_at(work->regex, i, &other, &other_group); i++) {
+        if (!cy_bytes_equal(name, other) || !regex_search_group(&work->search, other_group, &begin, &end))
             continue;
-        builder_bytes(out, cy_bytes_slice(use->search.text, begin, end));
+        native_replace_put(call, work, cy_bytes_slice(work->search.text, begin, end));
         return;
     }
 }
 
-static bool native_replace_all(struct native_call *call, struct native_regex_use *use, cy_bytes replacement,
-                               int64_t count, struct builder *out)
+/* What lies between the last match and this one, and what stands for this one. */
+static bool native_replace_one(struct native_call *call, struct native_regex_work *work, cy_bytes replacement)
 {
-    struct native_regex_walk walk = {0};
-    size_t copied = 0;
-    bool found = true;
-    while (count-- > 0 && !out->failed) {
-        if (!native_regex_each(call, use, &walk, &found)) return false;
-        if (!found) break;
-        builder_bytes(out, cy_bytes_slice(use->search.text, copied, walk.begin));
-        for (cy_bytes rest = replacement; rest.count > 0;) {
-            struct native_replace_piece piece;
-            if (!native_replace_take(call, use->regex, &rest, &piece)) return false;
-            if (piece.plain.count)
-                builder_bytes(out, piece.plain);
-            else
-                native_replace_group(use, piece.group, out);
-        }
-        copied = walk.end;
+    const struct native_regex_walk *walk = &work->walk;
+    native_replace_put(call, work, cy_bytes_slice(work->search.text, work->copied, walk->begin));
+    while (replacement.count > 0) {
+        struct native_replace_piece piece;
+        if (!native_replace_take(call, work->regex, &replacement, &piece)) return false;
+        if (piece.plain.count)
+            native_replace_put(call, work, piece.plain);
+        else
+            native_replace_group(call, work, piece.group);
     }
-    builder_bytes(out, cy_bytes_skip(use->search.text, copied));
+    work->copied = walk->end;
     return true;
 }
 
-static enum native_outcome native_replace_text(struct native_call *call, const char *native,
-                                               struct builder *text)
+static enum native_outcome native_replace_give(struct native_call *call, const char *native, cy_err err,
+                                               cy_bytes text)
 {
     cy_value value;
-    cy_err err = builder_error(text);
-    if (!cy_failed(err)) err = string_new(call->vm, builder_view(text), &value);
-    builder_fini(text);
+    if (!cy_failed(err)) err = string_new(call->vm, text, &value);
     if (cy_failed(err))
         return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
     return native_return(call, value);
 }
 
+static enum native_outcome native_replace_body(struct native_call *call, struct native_regex_work *work)
+{
+    cy_bytes replacement = string_bytes(call->args[2]);
+    if (!work->began && !native_replace_check(call, work->regex, replacement)) return NATIVE_FAIL;
+    work->began = true;
+    while (work->left > 0 && !cy_failed(work->out_err)) {
+        enum native_regex_step step = native_regex_each(call, work);
+        if (step == NATIVE_REGEX_AGAIN) return NATIVE_AGAIN;
+        if (step == NATIVE_REGEX_FAILED) return NATIVE_FAIL;
+        if (step == NATIVE_REGEX_NONE) break;
+        work->left--;
+        if (!native_replace_one(call, work, replacement)) return NATIVE_FAIL;
+    }
+    native_replace_put(call, work, cy_bytes_skip(work->search.text, work->copied));
+    return native_replace_give(call, "regex.replace", work->out_err, cy_bytes_of(work->out, work->out_count));
+}
+
 enum native_outcome native_regex_replace(struct native_call *call)
 {
-    struct native_regex_use use;
-    struct builder out;
     int64_t count;
-    cy_bytes replacement = string_bytes(call->args[2]);
     if (!native_regex_count(call, 3, "regex.replace", "count", &count)) return NATIVE_FAIL;
-    if (!native_regex_begin(call, "regex.replace", &use)) return NATIVE_FAIL;
-    builder_init(&out);
-    out.count_max = cy_max_size(vm_memory_left(call->vm, LIMIT_STRING_BYTES), 1);
-    bool good = native_replace_check(call, use.regex, replacement) &&
-                native_replace_all(call, &use, replacement, count, &out);
-    native_regex_end(call, &use);
-    if (good) return native_replace_text(call, "regex.replace", &out);
-    builder_fini(&out);
-    return NATIVE_FAIL;
+    return native_regex_run(call, "regex.replace", count, native_replace_body);
 }
 
 /* A backslash before every ASCII byte that is no letter, digit or _: means itself in every pattern, extended ones
@@ -172,5 +189,8 @@ enum native_outcome native_regex_escape(struct native_call *call)
         else
             builder_u8(&out, byte);
     }
-    return native_replace_text(call, "regex.escape", &out);
+    enum native_outcome outcome =
+        native_replace_give(call, "regex.escape", builder_error(&out), builder_view(&out));
+    builder_fini(&out);
+    return outcome;
 }

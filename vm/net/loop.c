@@ -4,7 +4,7 @@
  *
  * In:   a back end's events (through loop_op.c). Out: calls of `done`, timers and the hook.
  *
- *     turn:  wait ──► deliver, up to LIMIT_LOOP_ROUNDS rounds ──► fire timers ──► hook
+ *     turn:  wait ──► (deliver ──► send), up to LIMIT_LOOP_ROUNDS rounds ──► fire timers ──► hook ──► send
  *
  * A round delivers what was complete when it began. What its `done` functions submit may complete at once (a send
  * that fits, a receive of data that is already there) and is delivered in the next round; what is left after the last
@@ -168,6 +168,7 @@ static void loop_deliver(struct loop *loop)
             if (!loop->complete_first) loop->complete_last = NULL;
             loop_op_deliver(loop, op);
         }
+        loop_send_batch(loop);
     }
 }
 
@@ -175,6 +176,7 @@ cy_err loop_turn(struct loop *loop)
 {
     CHECK(!loop->in_turn);
     loop->in_turn = true;
+    loop_send_batch(loop); /* what was submitted between two turns */
     int timeout_ms = loop_timeout_ms(loop);
     loop->turn_again = false;
     loop->counters.waits++;
@@ -183,6 +185,7 @@ cy_err loop_turn(struct loop *loop)
     loop_deliver(loop);
     timer_wheel_advance(loop->wheel, loop->now_ms);
     if (loop->hook && loop->hook(loop->hook_context)) loop->turn_again = true;
+    loop_send_batch(loop);
     loop->in_turn = false;
     return err;
 }

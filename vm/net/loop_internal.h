@@ -45,7 +45,8 @@ struct loop_socket {
     bool writable;
     bool peer_closed;
     bool abort_on_close;
-    bool bulk; /* the last receive filled its buffer */
+    bool send_waits; /* `send` was not tried yet: it is in the loop's batch */
+    bool bulk;       /* the last receive filled its buffer */
     struct loop_receive *receive;
     struct loop_send *send;
     struct loop_ready *ready;
@@ -102,6 +103,7 @@ struct loop_counters {
     uint64_t accept_pauses; /* times accepting stopped because descriptors or memory ran out */
 };
 
+#define LOOP_SENDING_MAX 512 /* past it a send is tried at once */
 #define LOOP_BLOCK_BYTES 400
 struct loop_block {
     struct loop_block *next;
@@ -128,6 +130,11 @@ struct loop {
     bool turn_again;
     bool stopping;
     bool in_turn;
+    /* Sends that were submitted and not yet tried. They are tried behind the delivery or hook that submitted them. */
+    uint32_t sending_count;
+    struct loop_sending {
+        uint32_t index, generation;
+    } sending[LOOP_SENDING_MAX];
 };
 
 /* A loop on a given back end; `context` goes to its `open`. */
@@ -136,6 +143,8 @@ CY_NODISCARD cy_err loop_new_on(const struct loop_backend *backend, void *contex
 void loop_on_event(struct loop_socket *socket, unsigned events);
 /* For loop.c: takes a completed operation out of its socket and tells its owner. */
 void loop_op_deliver(struct loop *loop, struct loop_op *op);
+/* For loop.c: tries the sends that were submitted since the last time. */
+void loop_send_batch(struct loop *loop);
 /* The socket that an event names; NULL when it has been closed since. */
 struct loop_socket *loop_socket_at(struct loop *loop, uint32_t index, uint32_t generation);
 void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out);

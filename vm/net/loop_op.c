@@ -28,6 +28,8 @@ struct loop_listener {
     uint32_t batch_count; /* connections tried for per event; adapts so that few tries find the queue empty */
 };
 
+static void loop_send_now(struct loop_socket *socket);
+
 /* -- completing ------------------------------------------------------------------------------------------ */
 
 static void loop_op_complete(struct loop *loop, struct loop_op *op, cy_err err)
@@ -182,6 +184,7 @@ void loop_socket_close(struct loop_socket **socket_pointer)
     CHECK(socket->open);
     struct loop *loop = socket->loop;
     if (socket->listener) loop_timer_clear(loop, &socket->listener->pause);
+    if (!socket->abort_on_close) loop_send_now(socket); /* a send was tried before a close that followed it */
     loop_socket_cancel_all(socket);
     if (socket->registered) loop->backend->unwatch(loop->state, socket, true);
     if (socket->owned) loop->backend->close_descriptor(loop->state, socket);
@@ -194,6 +197,7 @@ void loop_socket_close(struct loop_socket **socket_pointer)
 cy_err loop_socket_shutdown_send(struct loop_socket *socket)
 {
     CHECK(socket->open);
+    loop_send_now(socket);
     int result = socket->loop->backend->shutdown_send(socket->loop->state, socket);
     return cy_err_from_errno(-result);
 }
@@ -331,6 +335,38 @@ static void loop_send_try(struct loop_socket *socket)
     loop_socket_wait(socket, &send->op);
 }
 
+/* Sends wait for each other: what the program does between them and what the system does inside them take turns in
+ * the processor's instruction cache, and this way they do so once per batch (docs/decisions/0059-sends-in-one-go.md).
+ * */
+static void loop_send_later(struct loop_socket *socket)
+{
+    struct loop *loop = socket->loop;
+    if (loop->sending_count == LOOP_SENDING_MAX) {
+        loop_send_try(socket);
+        return;
+    }
+    socket->send_waits = true;
+    loop->sending[loop->sending_count++] = (struct loop_sending){socket->index, socket->generation};
+}
+
+/* Nothing, unless a send waits in the batch. */
+static void loop_send_now(struct loop_socket *socket)
+{
+    if (!socket->send_waits) return;
+    socket->send_waits = false;
+    loop_send_try(socket);
+}
+
+void loop_send_batch(struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->sending_count; i++) {
+        const struct loop_sending *sending = &loop->sending[i];
+        struct loop_socket *socket = loop_socket_at(loop, sending->index, sending->generation);
+        if (socket) loop_send_now(socket);
+    }
+    loop->sending_count = 0;
+}
+
 void loop_send(struct loop_socket *socket, struct loop_send *send)
 {
     CHECK(socket->open && !socket->send);
@@ -341,7 +377,7 @@ void loop_send(struct loop_socket *socket, struct loop_send *send)
     send->part_offset = 0;
     socket->send = send;
     if (socket->writable)
-        loop_send_try(socket);
+        loop_send_later(socket);
     else
         loop_socket_wait(socket, &send->op);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * tests/unit/native/regex_test.c: proves the bounds of regular expressions, each by its own error, that no pattern
- * takes longer than its time, that memory comes from where it was told to, and that failing allocations leave nothing.
+ * takes longer than its time, that a search gives the thread back in pieces and can be left between two of them, that
+ * memory comes from where it was told to, and that failing allocations leave nothing.
  */
 #include "vm/native/regex.h"
 
@@ -141,13 +142,132 @@ static void regex_test_release(void *block, void *context)
     mem_free(block);
 }
 
-/* Short and long texts, so that both compilations fail in turn. */
+static enum regex_bound regex_test_step(struct regex_search *search, bool *over_out)
+{
+    bool found;
+    enum regex_bound bound;
+    cy_err err = regex_search_step(search, 0, REGEX_FIND, over_out, &found, &bound);
+    ck_assert(!cy_failed(err) || bound != REGEX_BOUND_NONE);
+    return bound;
+}
+
+/* A match of REGEX_PIECE_STEPS is over in place, one step more is not, and then is in pieces. The clock has no part. */
+START_TEST(test_steps_in_place)
+{
+    struct regex *regex = regex_test_new("^(?:a|b)*$");
+    struct regex_search search;
+    size_t most = 0;
+    bool over = true;
+    for (size_t count = 1; over; count++) {
+        cy_bytes text = regex_test_text("a", count, "");
+        ck_assert(!cy_failed(regex_search_init(&search, regex, text)));
+        search.piece_deadline_ns = UINT64_MAX;
+        ck_assert_int_eq(regex_test_step(&search, &over), REGEX_BOUND_NONE);
+        ck_assert(over == !search.in_pieces);
+        if (over)
+            most = count;
+        else
+            ck_assert(regex_test_step(&search, &over) == REGEX_BOUND_NONE && over && search.coroutine);
+        over = !search.in_pieces;
+        regex_search_fini(&search);
+        mem_free((void *)text.data);
+    }
+    ck_assert_uint_gt(most, LIMIT_REGEX_PIECE_STEPS / 8); /* each letter takes some steps */
+    ck_assert_uint_lt(most, LIMIT_REGEX_PIECE_STEPS);
+    regex_free(&regex);
+}
+END_TEST
+
+/* Past the end of a piece (REGEX_PIECE_US) nothing begins, and what is under way pauses; else it goes on to its end. */
+START_TEST(test_a_piece_ends_by_the_clock)
+{
+    struct regex *regex = regex_test_new("(a+)+$");
+    struct regex_search search;
+    cy_bytes text = regex_test_text("a", 3000, "!");
+    int under_way = 0;
+    bool over;
+    ck_assert(!cy_failed(regex_search_init(&search, regex, text)));
+    ck_assert_uint_eq(search.piece_deadline_ns - search.piece_started_ns, LIMIT_REGEX_PIECE_US * 1000);
+    search.ticks_per_look = 1;
+    search.piece_deadline_ns = 0;
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(regex_test_step(&search, &over), REGEX_BOUND_NONE);
+        ck_assert(!over && !search.in_pieces);
+    }
+    search.piece_deadline_ns = UINT64_MAX;
+    ck_assert_int_eq(regex_test_step(&search, &over), REGEX_BOUND_NONE);
+    ck_assert(!over && search.in_pieces && !search.under_way); /* too many steps to be over in place */
+    struct regex_search moved = search;
+    memset(&search, 0xee, sizeof search);
+    moved.piece_deadline_ns = 0;
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(regex_test_step(&moved, &over), REGEX_BOUND_NONE);
+        ck_assert(!over);
+        under_way += moved.under_way;
+    }
+    ck_assert_int_gt(under_way, 50);
+    moved.piece_deadline_ns = UINT64_MAX;
+    ck_assert_int_eq(regex_test_step(&moved, &over), REGEX_BOUND_STEPS);
+    regex_search_fini(&moved);
+    mem_free((void *)text.data);
+    regex_free(&regex);
+}
+END_TEST
+
+/* REGEX_CALL_MS and REGEX_MATCH_US by what they are counted from. */
+START_TEST(test_time_at_and_past_the_limit)
+{
+    struct regex *regex = regex_test_new("a");
+    struct regex_search search;
+    uint64_t call_ns = LIMIT_REGEX_CALL_MS * UINT64_C(1000000);
+    bool over;
+    ck_assert(!cy_failed(regex_search_init(&search, regex, CY_BYTES("aaa"))));
+    search.piece_deadline_ns = UINT64_MAX;
+    search.used_ns = call_ns - 1;
+    ck_assert(regex_test_step(&search, &over) == REGEX_BOUND_NONE && over);
+    search.used_ns = call_ns + LIMIT_REGEX_MATCH_US * 1000 - 1; /* that match has added some */
+    ck_assert(regex_test_step(&search, &over) == REGEX_BOUND_NONE && over);
+    search.used_ns = call_ns + 2 * LIMIT_REGEX_MATCH_US * 1000;
+    ck_assert(regex_test_step(&search, &over) == REGEX_BOUND_TIME && !over);
+    regex_search_fini(&search);
+    regex_free(&regex);
+}
+END_TEST
+
+/* A search is let go in the middle of a match, which holds memory. */
+START_TEST(test_left_between_two_pieces)
+{
+    static const struct regex_options plain = {0};
+    struct regex_test_pool pool = {0};
+    struct regex_memory memory = {regex_test_alloc, regex_test_release, &pool};
+    struct regex_search search;
+    struct regex_fault fault;
+    struct regex *regex;
+    bool over;
+    cy_bytes text = regex_test_text("ab", 10000, "!");
+    ck_assert(!cy_failed(regex_new(CY_BYTES("^(?:a|b)*$"), &plain, &memory, &regex, &fault)));
+    ck_assert(!cy_failed(regex_search_init(&search, regex, text)));
+    search.piece_deadline_ns = UINT64_MAX;
+    ck_assert_int_eq(regex_test_step(&search, &over), REGEX_BOUND_NONE);
+    search.piece_deadline_ns = 0;
+    for (int i = 0; i < 1000; i++) ck_assert_int_eq(regex_test_step(&search, &over), REGEX_BOUND_NONE);
+    ck_assert(!over && search.under_way);
+    regex_search_fini(&search);
+    regex_free(&regex);
+    ck_assert_uint_eq(pool.live, 0);
+    mem_free((void *)text.data);
+}
+END_TEST
+
+/* Short and long texts, texts that are not UTF-8, and a match in pieces, so that all compilations fail in turn. */
 START_TEST(test_whatever_allocation_fails_nothing_is_left)
 {
+    static const char *const patterns[] = {"(?<word>fo+)\\s(?:b|a|r)*", "(?:x|y|z|\\s)*foo bar$"};
     struct regex_test_pool pool = {0};
     struct regex_memory memory = {regex_test_alloc, regex_test_release, &pool};
     static const struct regex_options options = {.ignore_case = true};
-    cy_bytes text = regex_test_text("xyz", 2000, "foo bar");
+    cy_bytes pattern = cy_bytes_from_text(patterns[_i % 2]);
+    cy_bytes text = regex_test_text(_i & 2 ? "xyz" : "xyz\xff", 2000, "foo bar");
     cy_err err = CY_ERR(NO_MEMORY);
     uint64_t n = 0;
     for (; cy_failed(err); n++) {
@@ -156,7 +276,7 @@ START_TEST(test_whatever_allocation_fails_nothing_is_left)
         bool found = false;
         enum regex_bound bound;
         mem_fail_after(n);
-        err = regex_new(CY_BYTES("(?<word>fo+)\\s(?:b|a|r)*"), &options, &memory, &regex, &fault);
+        err = regex_new(pattern, &options, &memory, &regex, &fault);
         if (!cy_failed(err)) err = regex_test_find(regex, text, &found, &bound);
         mem_fail_never();
         ck_assert_msg(!cy_failed(err) || cy_is(err, CY_ERR_NO_MEMORY), "allocation %u: %s", (unsigned)n,
@@ -204,7 +324,11 @@ Suite *unit_suite_native_regex(void)
     tcase_add_test(tcase, test_below_the_bounds_it_matches);
     tcase_add_test(tcase, test_many_matches_end_in_time);
     tcase_add_test(tcase, test_pattern_bytes_at_and_past_the_limit);
-    tcase_add_test(tcase, test_whatever_allocation_fails_nothing_is_left);
+    tcase_add_test(tcase, test_steps_in_place);
+    tcase_add_test(tcase, test_a_piece_ends_by_the_clock);
+    tcase_add_test(tcase, test_time_at_and_past_the_limit);
+    tcase_add_test(tcase, test_left_between_two_pieces);
+    tcase_add_loop_test(tcase, test_whatever_allocation_fails_nothing_is_left, 0, 4);
     tcase_add_test(tcase, test_groups_and_names);
     suite_add_tcase(suite, tcase);
     return suite;

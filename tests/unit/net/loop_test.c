@@ -143,6 +143,7 @@ START_TEST(test_close_takes_back_what_was_received)
     send.send.parts[0] = CY_BYTES("x");
     send.send.part_count = 1;
     loop_send(a, &send.send);
+    ck_assert(!cy_failed(loop_socket_shutdown_send(a))); /* what was submitted goes first */
     loop_receive(b, &receive.receive); /* the byte is there: received at once, delivered later */
     ck_assert_uint_eq(buffer_pool_lent(loop_buffers(loop)), 1);
     loop_socket_close(&b);
