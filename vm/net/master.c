@@ -375,7 +375,11 @@ static void master_checker_ended(struct master *master, int status)
     }
     if (master->stopping || again) return;
     if (wants) {
-        master_refuse(master, EXIT_CODE_CONFIGURATION, "its check asks for files again and again");
+        char why[80];
+        snprintf(why, sizeof why, "its check asks for more files than in GENERATION_ROUNDS = %d",
+                 LIMIT_GENERATION_ROUNDS);
+        if (!master->started) fprintf(stderr, "%s\n", why);
+        master_refuse(master, EXIT_CODE_CONFIGURATION, why);
     } else if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         master_accept_generation(master);
     } else if (WIFEXITED(status)) {

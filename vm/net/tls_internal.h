@@ -40,6 +40,7 @@ void tls_error_text(struct builder *text);
 CY_NODISCARD cy_err tls_load_context(bool is_server, enum tls_version version_min,
                                      enum tls_version version_max, SSL_CTX **context_out,
                                      struct builder *fault);
+CY_NODISCARD cy_err tls_load_check_size(const struct tls_file *file, struct builder *fault);
 /* Certificate, chain and key; they must belong together. */
 CY_NODISCARD cy_err tls_load_pair(SSL_CTX *context, const struct tls_file *chain, const struct tls_file *key,
                                   struct builder *fault);

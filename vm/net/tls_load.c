@@ -70,9 +70,18 @@ cy_err tls_load_context(bool is_server, enum tls_version version_min, enum tls_v
 
 /* -- PEM ------------------------------------------------------------------------------------------------- */
 
+/* Said of the file itself, before anything is looked for in it. */
+cy_err tls_load_check_size(const struct tls_file *file, struct builder *fault)
+{
+    if (file->content.count <= LIMIT_TLS_PEM_BYTES) return CY_OK;
+    builder_printf(fault, "%.*s: longer than TLS_PEM_BYTES = %d bytes", CY_BYTES_ARG(file->path),
+                   LIMIT_TLS_PEM_BYTES);
+    return CY_ERR(TOO_LARGE);
+}
+
 static BIO *tls_load_open(const struct tls_file *file)
 {
-    if (file->content.count > LIMIT_TLS_PEM_BYTES) return NULL;
+    CHECK(file->content.count <= LIMIT_TLS_PEM_BYTES);
     return BIO_new_mem_buf(file->content.data, (int)file->content.count);
 }
 
@@ -131,6 +140,8 @@ cy_err tls_load_pair(SSL_CTX *context, const struct tls_file *chain, const struc
                      struct builder *fault)
 {
     X509 *leaf;
+    CY_TRY(tls_load_check_size(chain, fault));
+    CY_TRY(tls_load_check_size(key, fault));
     CY_TRY(tls_load_chain(context, chain, &leaf, fault));
     bool wants_password = false;
     BIO *bio = tls_load_open(key);
@@ -207,6 +218,8 @@ static cy_err tls_load_crl(SSL_CTX *context, const struct tls_file *file, struct
 cy_err tls_load_trust(SSL_CTX *context, const struct tls_file *ca, const struct tls_file *crl, bool names_too,
                       struct builder *fault)
 {
+    CY_TRY(tls_load_check_size(ca, fault));
+    CY_TRY(tls_load_check_size(crl, fault));
     if (ca->content.count > 0) CY_TRY(tls_load_ca(context, ca, names_too, fault));
     if (crl->content.count > 0) CY_TRY(tls_load_crl(context, crl, fault));
     return CY_OK;

@@ -215,7 +215,7 @@ static cy_err tls_server_load_staple(struct tls_server_entry *entry, const struc
                                      struct builder *fault)
 {
     if (file->content.count == 0) return CY_OK;
-    if (file->content.count > LIMIT_TLS_PEM_BYTES) return tls_server_bad_staple(file, "too large", fault);
+    CY_TRY(tls_load_check_size(file, fault));
     const unsigned char *at = file->content.data;
     OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &at, (long)file->content.count);
     OCSP_BASICRESP *basic = NULL;

@@ -185,22 +185,24 @@ START_TEST(test_pools_are_parted_by_policy)
         const char *name;
         bool same;
     } rows[] = {
-        {"https://a:443/x", trust, "", true},  {"https://a/y", equal, "a", true},
-        {"https://a", other, "", false},       {"https://a", trust, "b", false},
-        {"https://a:444", trust, "", false},   {"http://a:443", NULL, "", false},
+        {"https://a:443/x", trust, "", true}, {"https://a/y", equal, "a", true},
+        {"https://a", other, "", false},      {"https://a", trust, "b", false},
+        {"https://a:444", trust, "", false},  {"http://a:443", NULL, "", false},
         {"https://a", NULL, "", false},
     };
     struct upstream *first, *upstream;
     ck_assert(!cy_failed(
         upstream_open_tls(verdict_test_client, CY_BYTES("https://a"), trust, CY_BYTES_NONE, &first, NULL)));
     for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
-        ck_assert(!cy_failed(upstream_open_tls(verdict_test_client, cy_bytes_from_text(rows[i].url),
-                                               rows[i].trust, cy_bytes_from_text(rows[i].name), &upstream, NULL)));
+        ck_assert(
+            !cy_failed(upstream_open_tls(verdict_test_client, cy_bytes_from_text(rows[i].url), rows[i].trust,
+                                         cy_bytes_from_text(rows[i].name), &upstream, NULL)));
         ck_assert_msg((upstream->pool == first->pool) == rows[i].same, "%s %s", rows[i].url, rows[i].name);
         upstream_unref(&upstream);
     }
     const char *fault = NULL;
-    cy_err err = upstream_open_tls(verdict_test_client, CY_BYTES("http://a"), trust, CY_BYTES_NONE, &upstream, &fault);
+    cy_err err =
+        upstream_open_tls(verdict_test_client, CY_BYTES("http://a"), trust, CY_BYTES_NONE, &upstream, &fault);
     ck_assert(cy_is(err, CY_ERR_BAD_ADDRESS));
     ck_assert_ptr_nonnull(fault);
     upstream_unref(&first);

@@ -101,7 +101,8 @@ START_TEST(test_a_client_that_verifies_nothing_takes_anything)
 {
     struct tls_rig rig = {0};
     struct tls_client_options client = {.unverified = true};
-    rig.certificate = certificate_new(&(struct certificate_options){.name = "self", .from_s = -20, .until_s = -10});
+    rig.certificate =
+        certificate_new(&(struct certificate_options){.name = "self", .from_s = -20, .until_s = -10});
     tls_rig_init(&rig, NULL, &client, "whatever.test");
     ck_assert_str_eq(tls_policy_connect(&rig, NULL), "NONE");
     ck_assert_uint_eq(stream_info(rig.a.stream)->peer_certificate.count, 0); /* nobody verified it */
@@ -113,8 +114,8 @@ START_TEST(test_a_revoked_server_is_refused)
 {
     struct tls_rig rig = {0};
     rig.authority = certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
-    rig.certificate = certificate_new(
-        &(struct certificate_options){.name = "name.test", .names = "DNS:name.test", .issuer = rig.authority});
+    rig.certificate = certificate_new(&(struct certificate_options){
+        .name = "name.test", .names = "DNS:name.test", .issuer = rig.authority});
     struct tls_client_options client = {
         .crl = certificate_file("crl.pem", certificate_crl(rig.authority, _i ? rig.certificate : NULL))};
     tls_rig_init(&rig, NULL, &client, NULL);
@@ -194,8 +195,10 @@ START_TEST(test_versions)
         {TLS_VERSION_DEFAULT, TLS_VERSION_1_2, TLS_VERSION_1_3, TLS_VERSION_DEFAULT, NULL},
     };
     struct tls_rig rig = {0};
-    struct tls_server_options server = {.version_min = rows[_i].server_min, .version_max = rows[_i].server_max};
-    struct tls_client_options client = {.version_min = rows[_i].client_min, .version_max = rows[_i].client_max};
+    struct tls_server_options server = {.version_min = rows[_i].server_min,
+                                        .version_max = rows[_i].server_max};
+    struct tls_client_options client = {.version_min = rows[_i].client_min,
+                                        .version_max = rows[_i].client_max};
     tls_rig_init(&rig, &server, &client, NULL);
     const char *server_err, *client_err = tls_policy_connect(&rig, &server_err);
     if (rows[_i].version) {
@@ -257,8 +260,8 @@ START_TEST(test_the_name_chooses_the_certificate)
         const char *name;
         int certificate;
     } rows[] = {
-        {"a.test", 0},   {"A.TEST", 0},      {"b.test", 1},     {"x.b.test", 2}, {"exact.b.test", 3},
-        {"nobody.x", 0}, {"y.x.b.test", 0},  {"127.0.0.1", 0},
+        {"a.test", 0},       {"A.TEST", 0},   {"b.test", 1},     {"x.b.test", 2},
+        {"exact.b.test", 3}, {"nobody.x", 0}, {"y.x.b.test", 0}, {"127.0.0.1", 0},
     };
     static const char *const names[] = {"DNS:a.test,DNS:nobody.x,DNS:y.x.b.test,IP:127.0.0.1", "DNS:b.test",
                                         "DNS:*.b.test", "DNS:exact.b.test"};
@@ -290,8 +293,8 @@ START_TEST(test_two_kinds_of_key_for_one_name)
 {
     struct tls_rig rig = {0};
     rig.authority = certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
-    struct certificate *ec = certificate_new(&(struct certificate_options){
-        .name = "x", .names = "DNS:name.test", .issuer = rig.authority});
+    struct certificate *ec = certificate_new(
+        &(struct certificate_options){.name = "x", .names = "DNS:name.test", .issuer = rig.authority});
     struct certificate *rsa = certificate_new(&(struct certificate_options){
         .name = "x", .names = "DNS:name.test", .issuer = rig.authority, .is_rsa = true});
     struct tls_certificate pairs[] = {
@@ -335,8 +338,8 @@ START_TEST(test_ocsp_staple)
 {
     struct tls_rig rig = {0};
     rig.authority = certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
-    rig.certificate = certificate_new(
-        &(struct certificate_options){.name = "name.test", .names = "DNS:name.test", .issuer = rig.authority});
+    rig.certificate = certificate_new(&(struct certificate_options){
+        .name = "name.test", .names = "DNS:name.test", .issuer = rig.authority});
     cy_bytes answer = certificate_ocsp(rig.certificate, rig.authority, _i ? 3600 : -3600);
     struct tls_certificate pair = {.chain = certificate_file("c", certificate_pem(rig.certificate)),
                                    .key = certificate_file("k", certificate_key_pem(rig.certificate)),
@@ -455,8 +458,10 @@ START_TEST(test_bad_files_are_named)
 {
     struct certificate *authority =
         certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
-    struct certificate *one = certificate_new(&(struct certificate_options){.name = "one", .issuer = authority});
-    struct certificate *two = certificate_new(&(struct certificate_options){.name = "two", .issuer = authority});
+    struct certificate *one =
+        certificate_new(&(struct certificate_options){.name = "one", .issuer = authority});
+    struct certificate *two =
+        certificate_new(&(struct certificate_options){.name = "two", .issuer = authority});
     cy_bytes cert = certificate_pem(one), key = certificate_key_pem(one), none = CY_BYTES("nothing"),
              cut = cy_bytes_slice(cert, 0, cert.count / 2);
     struct builder broken;
@@ -503,6 +508,29 @@ START_TEST(test_bad_files_are_named)
 }
 END_TEST
 
+START_TEST(test_a_file_past_the_limit_is_not_looked_at)
+{
+    struct builder large, fault;
+    struct tls_server *server = NULL;
+    builder_init(&large);
+    builder_init(&fault);
+    uint8_t *room = builder_reserve(&large, LIMIT_TLS_PEM_BYTES + 1);
+    ck_assert_ptr_nonnull(room);
+    memset(room, '\n', LIMIT_TLS_PEM_BYTES + 1);
+    large.count = LIMIT_TLS_PEM_BYTES;
+    struct tls_certificate pair = {.chain = certificate_file("c.pem", builder_view(&large))};
+    struct tls_server_options options = {.certificates = &pair, .certificate_count = 1};
+    ck_assert(cy_is(tls_server_new(&options, &server, &fault), CY_ERR_BAD_FORMAT)); /* there is none in it */
+    builder_clear(&fault);
+    large.count++;
+    pair.chain.content = builder_view(&large);
+    ck_assert(cy_is(tls_server_new(&options, &server, &fault), CY_ERR_TOO_LARGE));
+    ck_assert(cy_bytes_start_with(builder_view(&fault), CY_BYTES("c.pem: longer than TLS_PEM_BYTES")));
+    builder_fini(&large);
+    builder_fini(&fault);
+}
+END_TEST
+
 START_TEST(test_a_server_needs_certificates_and_client_certificates_an_authority)
 {
     struct tls_server *server = NULL;
@@ -528,8 +556,8 @@ START_TEST(test_depth)
     rig.authority = certificate_new(&(struct certificate_options){.name = "root", .is_authority = true});
     struct certificate *upper = certificate_new(
         &(struct certificate_options){.name = "upper", .is_authority = true, .issuer = rig.authority});
-    struct certificate *lower =
-        certificate_new(&(struct certificate_options){.name = "lower", .is_authority = true, .issuer = upper});
+    struct certificate *lower = certificate_new(
+        &(struct certificate_options){.name = "lower", .is_authority = true, .issuer = upper});
     rig.certificate = certificate_new(
         &(struct certificate_options){.name = "name.test", .names = "DNS:name.test", .issuer = lower});
     struct builder chain;
@@ -616,6 +644,7 @@ Suite *unit_suite_net_tls_policy(void)
     tcase_add_loop_test(tests, test_sessions_are_resumed_by_any_worker_under_the_same_policy, 0, 2);
     tcase_add_test(tests, test_ticket_keys_change_by_the_hour);
     tcase_add_test(tests, test_bad_files_are_named);
+    tcase_add_test(tests, test_a_file_past_the_limit_is_not_looked_at);
     tcase_add_test(tests, test_a_server_needs_certificates_and_client_certificates_an_authority);
     tcase_add_loop_test(tests, test_depth, 0, 3);
     tcase_add_test(tests, test_renegotiation_is_refused);

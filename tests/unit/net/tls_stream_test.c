@@ -9,6 +9,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/net/loop_internal.h"
+#include "vm/net/tls_internal.h"
 
 #include <openssl/ssl.h>
 
@@ -347,6 +348,44 @@ START_TEST(test_closing_at_any_moment_leaves_nothing)
 }
 END_TEST
 
+/* TLS_WARM connections keep OpenSSL's buffers, the others give theirs back, and go on when they are needed again. */
+START_TEST(test_only_the_last_at_work_keep_record_buffers)
+{
+    enum { COUNT = LIMIT_TLS_WARM + 3 };
+    static struct tls_rig_end clients[COUNT], servers[COUNT];
+    struct tls_rig rig = {0};
+    tls_rig_init(&rig, NULL, NULL, NULL);
+    for (int i = 0; i < COUNT; i++) {
+        tls_rig_connect(&rig, 0);
+        tls_rig_handshake(&rig);
+        ck_assert(!cy_failed(rig.a.ready_err));
+        ck_assert_uint_eq(tls_server_warm(rig.server)->count, i < LIMIT_TLS_WARM ? i + 1 : LIMIT_TLS_WARM);
+        clients[i] = rig.a;
+        servers[i] = rig.b;
+        builder_init(&rig.a.received);
+        builder_init(&rig.b.received);
+    }
+    ck_assert_uint_eq(tls_target_warm(rig.target)->count, LIMIT_TLS_WARM);
+    for (int i = COUNT - 1; i >= 0; i--) { /* the cold ones last */
+        tls_rig_read(&servers[i]);
+        tls_rig_write(&clients[i], CY_BYTES("awake"));
+        tls_rig_turn_until_read(&rig, &servers[i]);
+        ck_assert(cy_bytes_equal(builder_view(&servers[i].received), CY_BYTES("awake")));
+        ck_assert_uint_eq(tls_server_warm(rig.server)->count, LIMIT_TLS_WARM);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        stream_close(&clients[i].stream);
+        stream_close(&servers[i].stream);
+        builder_fini(&clients[i].received);
+        builder_fini(&servers[i].received);
+    }
+    tls_rig_turns(&rig, 5);
+    ck_assert_uint_eq(tls_server_warm(rig.server)->count, 0);
+    rig.a.stream = rig.b.stream = NULL;
+    tls_rig_fini(&rig);
+}
+END_TEST
+
 /* One exchange after another: nothing of ours is allocated for it. */
 START_TEST(test_steady_state_allocates_nothing)
 {
@@ -390,6 +429,7 @@ Suite *unit_suite_net_tls_stream(void)
     tcase_add_loop_test(tests, test_random_bytes_fail_the_handshake, 0, 60);
     tcase_add_test(tests, test_a_changed_record_is_an_error);
     tcase_add_test(tests, test_closing_at_any_moment_leaves_nothing);
+    tcase_add_test(tests, test_only_the_last_at_work_keep_record_buffers);
     tcase_add_test(tests, test_steady_state_allocates_nothing);
     suite_add_tcase(suite, tests);
     return suite;
