@@ -172,7 +172,8 @@ def test_certificates_are_swapped_under_load(folder):
     for turn in range(4):
         name = ("newer", "a")[turn % 2]
         seen = gateway.line_count("err")
-        gateway.yaml.write_text(secure_yaml(gateway.secure_port, back.url, certificates=((f"{name}.pem", f"{name}.key"),)))
+        pair = (f"{name}.pem", f"{name}.key")
+        gateway.yaml.write_text(secure_yaml(gateway.secure_port, back.url, certificates=(pair,)))
         gateway.send(signal.SIGHUP)
         for worker in (0, 1):
             gateway.wait_line(rf"/{worker}\] generation \d+ is serving", "err", seen)
@@ -193,7 +194,7 @@ def test_a_bad_pair_is_refused_with_its_place(folder):
     good = (("a.pem", "a.key"), ("b.pem", "b.key"))
     gateway = Secure(folder, back.url, certificates=good)
     bad = (
-        ((("a.pem", "a.key"), ("b.pem", "a.key")), r":6:7: .*a\.key: the key does not belong to the certificate of .*b\.pem"),
+        ((("a.pem", "a.key"), ("b.pem", "a.key")), r":6:7: .*a\.key: the key does not belong to .* of .*b\.pem"),
         ((("none.pem", "a.key"), ("b.pem", "b.key")), r":5:7: .*none\.pem: not found"),
         ((("a.key", "a.key"), ("b.pem", "b.key")), r":5:7: .*a\.key: there is no certificate in it"),
     )
@@ -234,7 +235,9 @@ def test_garbage_leaves_others_served(folder):
     authority.make("a", "DNS:a.test")
     gateway = Secure(folder, back.url)
     kept = []
-    for bytes_sent in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05\x01", b"\x00" * 3000, b"\x15\x03\x01\x00\x02\x02\x28", b""):
+    garbage = (b"GET / HTTP/1.1\r\n\r\n",
+               b"\x16\x03\x01\x00\x05\x01", bytes(3000), b"\x15\x03\x01\x00\x02\x02\x28", b"")
+    for bytes_sent in garbage:
         raw = socket.create_connection(("127.0.0.1", gateway.secure_port), DEADLINE_S)
         raw.sendall(bytes_sent)
         kept.append(raw)
@@ -296,7 +299,8 @@ def test_https_upstream_gets_our_certificate(folder):
     context.load_verify_locations(authority.path)
     back.server.socket = context.wrap_socket(back.server.socket, server_side=True, do_handshake_on_connect=False)
     url = f"https://127.0.0.1:{back.port}"
-    yaml = (f'- name: a\n  domain: a.test\n  upstream: {{url: "{url}", tls: {{ca: ca.pem, certificate: own.pem, key: own.key}}}}\n'
+    ours = "ca: ca.pem, certificate: own.pem, key: own.key"
+    yaml = (f'- name: a\n  domain: a.test\n  upstream: {{url: "{url}", tls: {{{ours}}}}}\n'
             f'- name: b\n  domain: b.test\n  upstream: {{url: "{url}", tls: {{ca: ca.pem}}}}\n')
     check(own, "made")
     gateway = Gateway(compile_gateway(folder), yaml, folder)
@@ -324,8 +328,7 @@ class Cutting:
                 if self.notify:
                     stream.unwrap().close()
                 else:
-                    stream.close() if stream.detach else None
-                    raw.close()
+                    stream.close()  # Python says no close_notify
             except OSError:
                 pass
 
@@ -335,7 +338,8 @@ def test_a_cut_answer_is_not_passed_off_as_complete(folder):
     pair = authority.make("up", "IP:127.0.0.1")
     for notify in (True, False):
         back = Cutting(authority.server(pair), notify)
-        yaml = f'- name: a\n  domain: a.test\n  upstream: {{url: "https://127.0.0.1:{back.port}", tls: {{ca: ca.pem}}}}\n'
+        url = f"https://127.0.0.1:{back.port}"
+        yaml = f'- name: a\n  domain: a.test\n  upstream: {{url: "{url}", tls: {{ca: ca.pem}}}}\n'
         gateway = Gateway(compile_gateway(folder), yaml, folder)
         with socket.create_connection(("127.0.0.1", gateway.port), DEADLINE_S) as raw:
             raw.sendall(f"GET / HTTP/1.1\r\nHost: a.test\r\n{GOODBYE}\r\n".encode())

@@ -41,7 +41,7 @@ static void tls_policy_talk(struct tls_rig *rig)
     ck_assert(cy_bytes_equal(builder_view(&rig->a.received), CY_BYTES("world")));
 }
 
-/* -- whom a client takes ------------------------------------------------------------------------------------------- */
+/* -- whom a client takes --------------------------------------------------------------------------------- */
 
 START_TEST(test_names_that_a_certificate_is_for)
 {
@@ -124,7 +124,7 @@ START_TEST(test_a_revoked_server_is_refused)
 }
 END_TEST
 
-/* -- whom a server takes ------------------------------------------------------------------------------------------- */
+/* -- whom a server takes --------------------------------------------------------------------------------- */
 
 enum { TLS_POLICY_NONE, TLS_POLICY_GOOD, TLS_POLICY_STRANGER, TLS_POLICY_REVOKED, TLS_POLICY_EXPIRED };
 
@@ -252,7 +252,7 @@ static void tls_policy_replace_client(struct tls_rig *rig)
     stream_ready_start(rig->b.stream, &rig->b.ready);
 }
 
-/* -- which certificate --------------------------------------------------------------------------------------------- */
+/* -- which certificate ----------------------------------------------------------------------------------- */
 
 START_TEST(test_the_name_chooses_the_certificate)
 {
@@ -371,7 +371,7 @@ START_TEST(test_ocsp_staple)
 }
 END_TEST
 
-/* -- sessions -------------------------------------------------------------------------------------------------------- */
+/* -- sessions -------------------------------------------------------------------------------------------- */
 
 /* Another server, as another worker has it. */
 static void tls_policy_swap_server(struct tls_rig *rig, const struct tls_server_options *given)
@@ -452,7 +452,7 @@ START_TEST(test_ticket_keys_change_by_the_hour)
 }
 END_TEST
 
-/* -- bad files --------------------------------------------------------------------------------------------------------- */
+/* -- bad files ------------------------------------------------------------------------------------------- */
 
 START_TEST(test_bad_files_are_named)
 {
@@ -579,7 +579,7 @@ START_TEST(test_depth)
 }
 END_TEST
 
-/* -- what a peer may not do ---------------------------------------------------------------------------------------- */
+/* -- what a peer may not do ------------------------------------------------------------------------------ */
 
 /* Carries what a client of OpenSSL's own says to rig.b, and back. */
 static void tls_policy_carry(struct tls_rig *rig, BIO *in, BIO *out)
