@@ -249,7 +249,7 @@ $(OUT)/crownyc-core: $(OBJECTS_CORE) $(OUT)/objects/tests/support/core_main.o
 # -- tests ---------------------------------------------------------------------------------------------------------
 
 # Commands that run whatever they are given within bounds: mutants of programs and texts, and programs without memory. They
-# need the core only, and are built with sanitizers also for `make test`: that is a third of a minute.
+# are built with sanitizers also for `make test`. All but fail_natives need the core only.
 HARNESSES := $(OUT)/toau_mutate $(OUT)/rpn_mutate $(OUT)/fail_allocations
 $(HARNESSES): $(OBJECTS_CORE) $(call OBJECTS_OF,tests/fuzz/toau_run.c)
 $(OUT)/toau_mutate: $(call OBJECTS_OF,tests/fuzz/toau_mutate.c tests/fuzz/toau_mutate_main.c \
@@ -260,8 +260,11 @@ $(OUT)/fail_allocations: $(call OBJECTS_OF,tests/fault/fail_allocations.c)
 $(HARNESSES):
 	$(call say,LINK $@)
 	$(Q)$(LINK) $^ $(call pkg_libs,$(foreach l,$(call libraries_in,$(SOURCES_CORE)),$($(l)_module))) -lm -o $@
+$(OUT)/fail_natives: $(OBJECTS) $(call OBJECTS_OF,tests/fault/fail_natives.c)
+	$(call say,LINK $@)
+	$(Q)$(LINK) $^ $(LIBS_ALL) -rdynamic -o $@
 .PHONY: harnesses fuzz
-harnesses: $(HARNESSES)
+harnesses: $(HARNESSES) $(OUT)/fail_natives
 
 # The runner's table is written from the list of files: base/bytes_test.c defines unit_suite_base_bytes().
 TEST_NAMES = $(patsubst tests/%_test.c,%,$(TESTS:tests/unit/%=tests/%))

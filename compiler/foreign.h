@@ -17,6 +17,8 @@ struct foreign_row {
 
 /* NULL when the word is none of them. */
 const struct foreign_row *foreign_find(cy_bytes word);
+/* The name of the prelude that a name of another language means; "" when none. */
+cy_bytes foreign_name(cy_bytes word);
 /* A word that began a statement of the earlier dialect or called a builtin of it by number (docs/DIALECT.md). */
 bool foreign_is_old_word(cy_bytes word);
 

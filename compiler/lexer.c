@@ -353,7 +353,8 @@ static void lexer_report_character(struct lexer *lexer)
     } else if (text_is_bidi_control(code_point)) {
         lexer_report_bidi(lexer, code_point, length);
     } else if (code_point == ';') {
-        (void)diag_report_0(lexer->diags, lexer->source, lexer_here(lexer, length), DIAG_SEMICOLON);
+        if (!lexer->quiet)
+            (void)diag_report_0(lexer->diags, lexer->source, lexer_here(lexer, length), DIAG_SEMICOLON);
     } else {
         struct span here = lexer_here(lexer, length);
         (void)diag_report_1(lexer->diags, lexer->source, here, DIAG_UNKNOWN_CHARACTER,
@@ -390,6 +391,13 @@ static bool lexer_take_token(struct lexer *lexer, struct token *token)
     if (code_point != LEXER_NO_CODE_POINT && text_is_identifier_start(code_point))
         return *token = lexer_take_word(lexer, *token), true;
 
+    bool is_token;
+    if (byte == '\'' && lexer_take_single_quotes(lexer, token)) return true;
+    if (lexer_take_foreign(lexer, token, &is_token)) {
+        if (is_token && lexer_closes_interpolation(lexer, token->kind))
+            *token = lexer_resume_string(lexer, *token);
+        return is_token;
+    }
     size_t bytes = lexer_match_mark(lexer, &token->kind);
     if (bytes == 0) return lexer_report_character(lexer), false;
     lexer_advance(lexer, bytes);

@@ -59,6 +59,7 @@ struct lexer {
     uint32_t line_of_token; /* the line on which the last token ended */
     bool bad_utf8_reported;
     bool broken;     /* for the next token */
+    bool quiet;      /* what stands here was reported as a whole: marks of other languages are not */
     bool gave_up;    /* nested too deeply, or a raw string without end: the rest is neither read nor judged */
     struct span doc; /* the `///` lines seen last since the token before; `line` is that of the last one */
     struct span module_doc;                      /* the first ones of the file, before any token */

@@ -21,4 +21,9 @@ struct token lexer_take_string(struct lexer *lexer, struct token token);
 struct token lexer_take_raw(struct lexer *lexer, struct token token);
 struct token lexer_resume_string(struct lexer *lexer, struct token token);
 
+/* lexer_foreign.c: at the beginning of a token. False when there is nothing foreign here. */
+bool lexer_take_foreign(struct lexer *lexer, struct token *token, bool *is_token_out);
+/* At `'`: 'text' as a string, reported. False when it does not end on its line. */
+bool lexer_take_single_quotes(struct lexer *lexer, struct token *token);
+
 #endif

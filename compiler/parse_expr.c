@@ -424,10 +424,20 @@ static struct node *parse_expr_binary(struct parser *parser, int loosest)
     return left;
 }
 
+/* `x => x + 1`: the lexer has said so. What stands before it are parameters, and no names to look for. */
+static bool parse_expr_is_lambda(const struct parser *parser)
+{
+    if (!parser->current.broken) return false;
+    cy_bytes text = cy_bytes_skip(parser->unit->source.text, parser->previous.end);
+    while (text.count > 0 && text.data[0] == ' ') text = cy_bytes_skip(text, 1);
+    return cy_bytes_start_with(text, CY_BYTES("=>"));
+}
+
 struct node *parse_expression(struct parser *parser)
 {
     if (!parse_enter(parser)) return parse_leave(parser), parse_expr_error(parser);
     struct node *node = parse_expr_binary(parser, PARSE_EXPR_LOOSEST);
+    if (parse_expr_is_lambda(parser)) node = parse_expr_error(parser);
     parse_leave(parser);
     return node;
 }

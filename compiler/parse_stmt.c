@@ -126,6 +126,10 @@ static bool parse_stmt_is_target(const struct node *node)
  * rest of something that begins with a misspelt keyword: only a block in it is worth reading. */
 static void parse_stmt_report_no_statement(struct parser *parser, struct node *value)
 {
+    if (parser->current.broken) {
+        parser->panicking = true; /* `x++`: said already */
+        return;
+    }
     struct diag *diag =
         diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span, DIAG_NOT_A_STATEMENT);
     bool joined =
@@ -137,6 +141,29 @@ static void parse_stmt_report_no_statement(struct parser *parser, struct node *v
            !parse_at(parser, TOKEN_BRACE_CLOSE) && !parse_at(parser, TOKEN_END))
         parse_advance(parser);
     if (!parser->current.line_start && parse_at(parser, TOKEN_BRACE_OPEN)) (void)parse_block(parser);
+}
+
+/* `elsif (x) {`, `만약에 (x) {`: read as a call with a block behind it, which is never meant. */
+static cy_bytes parse_stmt_meant_head(const struct parser *parser, const struct node *value)
+{
+    const struct node *callee = value->kind == NODE_CALL ? value->as.call.callee : NULL;
+    if (!callee || callee->kind != NODE_NAME || !parse_at(parser, TOKEN_BRACE_OPEN) ||
+        parser->current.line_start)
+        return CY_BYTES_NONE;
+    cy_bytes word = callee->as.name.text;
+    if (foreign_find(word)) return parse_meant_keyword(parser, word);
+    cy_bytes stem = cy_bytes_slice(word, 0, word.count - text_particle_length(word));
+    return map_find(&parser->compilation->keywords, stem) ? stem : CY_BYTES_NONE;
+}
+
+/* The head, its block, and what may follow a branch, read for the errors inside. */
+static void parse_stmt_refuse_head(struct parser *parser, const struct node *value, cy_bytes meant)
+{
+    struct diag *diag = diag_report_0(&parser->compilation->diags, &parser->unit->source,
+                                      value->as.call.callee->span, DIAG_NOT_A_STATEMENT);
+    diag->nearest = meant;
+    (void)parse_block(parser);
+    if (parse_take(parser, TOKEN_ELSE)) (void)parse_block(parser);
 }
 
 /* 만약3 (x) { ... }: a branch of the earlier dialect, read as a call and a block. */
@@ -166,6 +193,11 @@ static struct node *parse_stmt_expression(struct parser *parser)
     if (parse_at(parser, TOKEN_BRACE_OPEN) && parse_stmt_is_old_branch(value)) {
         (void)parse_report(parser, value->span, DIAG_OLD_DIALECT, value->as.call.callee->as.name.text,
                            CY_BYTES_NONE);
+        return NULL;
+    }
+    cy_bytes meant = parse_stmt_meant_head(parser, value);
+    if (meant.count) {
+        parse_stmt_refuse_head(parser, value, meant);
         return NULL;
     }
     if (parser->value_wanted && parser->depth == 0) {
@@ -235,6 +267,18 @@ static void *parse_stmt_add_arm(struct parser *parser, struct parse_stmt_arms *a
     return memset(arm, 0, arm_bytes);
 }
 
+/* `} elsif x {`: reported, and read as elif. On a line of its own it may be a call. */
+static bool parse_stmt_at_foreign_elif(struct parser *parser)
+{
+    if (parser->panicking || !parse_at(parser, TOKEN_NAME) || parser->current.line_start) return false;
+    const struct foreign_row *row = foreign_find(parser->current.text);
+    if (!row || row->keyword != TOKEN_ELIF) return false;
+    struct diag *diag = diag_report_1(&parser->compilation->diags, &parser->unit->source,
+                                      parser->current.span, DIAG_UNKNOWN_NAME, parser->current.text);
+    diag->nearest = parse_meant_keyword(parser, parser->current.text);
+    return true;
+}
+
 /* if, any number of elif (or else if), else: one node, so that a long chain is a list and not a depth. */
 static struct node *parse_stmt_if(struct parser *parser)
 {
@@ -247,7 +291,7 @@ static struct node *parse_stmt_if(struct parser *parser)
         struct block block = parse_block(parser);
         struct if_arm *arm = parse_stmt_add_arm(parser, &arms, sizeof *arm);
         *arm = (struct if_arm){condition, block};
-        more = parse_at(parser, TOKEN_ELIF);
+        more = parse_at(parser, TOKEN_ELIF) || parse_stmt_at_foreign_elif(parser);
         if (parse_at(parser, TOKEN_ELSE) && parser->ahead.kind == TOKEN_IF) {
             parse_advance(parser);
             more = true;
@@ -294,6 +338,48 @@ static struct node *parse_stmt_match(struct parser *parser)
 
 /* -- loops --------------------------------------------------------------------------------------------------------- */
 
+/* `for (let i = 0; i < n; i++) {`, `for (x in xs) {`: one message. The first name in it is declared, so that the block
+ * can be judged. */
+static struct node *parse_stmt_for_parens(struct parser *parser, struct node *node)
+{
+    struct word *name = &node->as.each.names[0];
+    uint32_t depth = 0;
+    (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, parser->current.span,
+                        DIAG_FOR_PARENS);
+    parser->lexer.quiet = true;
+    do {
+        if (parse_at(parser, TOKEN_PAREN_OPEN)) depth++;
+        if (parse_at(parser, TOKEN_PAREN_CLOSE)) depth--;
+        bool names = parse_at(parser, TOKEN_NAME) && parser->ahead.kind != TOKEN_NAME;
+        if (names && name->text.count == 0) *name = (struct word){parser->current.text, parser->current.span};
+        parser->current.broken = false;
+        parse_advance(parser);
+    } while (depth > 0 && !parse_at(parser, TOKEN_END) && !parse_at(parser, TOKEN_BRACE_OPEN));
+    parser->lexer.quiet = false;
+    parser->current.broken = false;
+    node->as.each.iterable = ast_node(parser->arena, NODE_ERROR, parser->previous);
+    node->as.each.block = parse_block(parser);
+    node->span = span_join(node->span, parser->previous);
+    return name->text.count ? node : NULL;
+}
+
+/* `각각 x xs에서 {`, `각각 x xs 에서 {`: the words in the order of a Korean sentence. */
+static bool parse_stmt_report_for_order(struct parser *parser, const struct word *name)
+{
+    if (parser->panicking || !parse_at(parser, TOKEN_NAME) || parser->current.line_start) return false;
+    cy_bytes list = parser->current.text;
+    size_t particle = text_particle_length(list);
+    bool attached =
+        particle > 0 && cy_bytes_equal(cy_bytes_skip(list, list.count - particle), CY_BYTES("에서"));
+    if (!attached && parser->ahead.kind != TOKEN_IN) return false;
+    if (attached) list = cy_bytes_slice(list, 0, list.count - particle);
+    (void)diag_report_2(&parser->compilation->diags, &parser->unit->source, parser->current.span,
+                        DIAG_FOR_ORDER, name->text, list);
+    parse_advance(parser);
+    (void)parse_take(parser, TOKEN_IN);
+    return true;
+}
+
 /* `for routes에서 routes`: the particle hangs on the name, so the word 에서 was never seen. */
 static bool parse_stmt_report_particle(struct parser *parser, const struct word *name)
 {
@@ -312,12 +398,17 @@ static bool parse_stmt_report_particle(struct parser *parser, const struct word 
 static struct node *parse_stmt_for(struct parser *parser)
 {
     struct node *node = parse_stmt_begin(parser, NODE_FOR);
+    if (parse_at(parser, TOKEN_PAREN_OPEN)) return parse_stmt_for_parens(parser, node);
     struct word *names = node->as.each.names;
     if (!parse_name(parser, &names[0])) return NULL;
     if (parse_take(parser, TOKEN_COMMA) && !parse_name(parser, &names[1])) return NULL;
     if (parse_stmt_report_particle(parser, names[1].text.count ? &names[1] : &names[0])) return NULL;
-    if (!parse_expect(parser, TOKEN_IN)) return NULL;
-    node->as.each.iterable = parse_expression(parser);
+    if (parse_stmt_report_for_order(parser, names[1].text.count ? &names[1] : &names[0])) {
+        node->as.each.iterable = ast_node(parser->arena, NODE_ERROR, parser->previous);
+    } else {
+        if (!parse_expect(parser, TOKEN_IN)) return NULL;
+        node->as.each.iterable = parse_expression(parser);
+    }
     node->as.each.block = parse_block(parser);
     node->span = span_join(node->span, parser->previous);
     return node;

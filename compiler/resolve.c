@@ -216,8 +216,8 @@ static bool resolve_report_particle(struct resolver *resolver, const struct word
     size_t particle = text_particle_length(word->text);
     cy_bytes stem = cy_bytes_slice(word->text, 0, word->text.count - particle);
     if (particle == 0 || !resolve_find(resolver, stem)) return false;
-    (void)diag_report(resolver->diags, &resolver->unit->source, word->span, DIAG_PARTICLE_ATTACHED,
-                      word->text, stem, cy_bytes_skip(word->text, word->text.count - particle));
+    (void)diag_report(resolver->diags, &resolver->unit->source, word->span, DIAG_PARTICLE_NEEDLESS,
+                      word->text, stem, CY_BYTES_NONE);
     return true;
 }
 
@@ -233,7 +233,11 @@ void resolve_report_unknown(struct resolver *resolver, const struct word *word)
         return;
     }
     struct diag *diag = resolve_report(resolver, word->span, DIAG_UNKNOWN_NAME, word->text, CY_BYTES_NONE);
-    if (!diag_wants_nearest(resolver->diags)) return;
+    bool korean = resolver->compilation->options->korean;
+    const struct foreign_row *foreign = foreign_find(word->text);
+    diag->nearest =
+        foreign ? cy_bytes_from_text(token_spelling(foreign->keyword, korean)) : foreign_name(word->text);
+    if (diag->nearest.count || !diag_wants_nearest(resolver->diags)) return;
     struct nearest nearest;
     nearest_init(&nearest, word->text);
     for (uint32_t i = resolver->scope_count; i > 0; i--)
@@ -241,7 +245,7 @@ void resolve_report_unknown(struct resolver *resolver, const struct word *word)
     for (const struct unit *unit = resolver->unit; unit; unit = unit->session_before)
         for (uint32_t i = 0; i < unit->symbols.count && !unit->hidden; i++)
             nearest_offer(&nearest, unit->symbols.items[i]->name);
-    resolve_offer_prelude(&nearest, resolver->compilation->options->korean);
+    resolve_offer_prelude(&nearest, korean);
     for (uint32_t i = 0; i < resolver->compilation->keywords.count; i++)
         nearest_offer(&nearest, resolver->compilation->keywords.entries[i].key);
     diag->nearest = nearest.best;

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
         return main_dispatch(&options, argc, argv);
     options.filter = true;
     if (argc > 1 && main_asks_help(argv[1])) {
-        printf("usage: %s %s > FILE.toau\n", options.name, options.rpn ? "TEXT.rpn|-" : "SOURCE.han");
+        printf("usage: %s %s > FILE.toau\n", options.name, options.rpn ? "TEXT.rpn|-" : "SOURCE.han|-");
         return EXIT_CODE_OK;
     }
     return cli_compile(&options, argc - 1, argv + 1);

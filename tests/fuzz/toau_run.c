@@ -190,7 +190,7 @@ static enum toau_run_end toau_run_main(struct toau_run *run)
     if (!entry || entry->kind != EXPORT_FUNCTION) return TOAU_RUN_NO_MAIN;
     uint32_t arg_count = program->functions[entry->index].required_count;
     if (arg_count > 1) return TOAU_RUN_NO_MAIN;
-    if (!instance_export(run->instance, CY_BYTES("main"), &function)) return TOAU_RUN_NO_VM;
+    if (cy_failed(instance_export(run->instance, CY_BYTES("main"), &function))) return TOAU_RUN_NO_VM;
     return toau_run_function(run, function, arg_count, 2, true);
 }
 
@@ -204,7 +204,8 @@ static void toau_run_exports(struct toau_run *run)
         cy_bytes name = program_string(program, entry->name);
         if (entry->kind != EXPORT_FUNCTION || cy_bytes_equal(name, CY_BYTES("main"))) continue;
         uint32_t arg_count = program->functions[entry->index].required_count;
-        if (arg_count > TOAU_RUN_ARGS_MAX || !instance_export(run->instance, name, &function)) continue;
+        if (arg_count > TOAU_RUN_ARGS_MAX) continue;
+        if (cy_failed(instance_export(run->instance, name, &function))) continue;
         for (uint32_t which = 0; which < 5; which++)
             (void)toau_run_function(run, function, arg_count, which, false);
     }

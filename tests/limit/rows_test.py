@@ -104,6 +104,7 @@ TESTED = {
     "PROCESS_OUTPUT_BYTES": (WORLD, "test_process_output_bytes"),
     "PROCESS_ARGUMENTS": (WORLD, "test_process_arguments"),
     "TIMEOUT_MS": (WORLD, "test_timeout_ms"),
+    "INPUT_BYTES": ("tests/system/input_test.py", "test_the_limit"),
     "SHARED_COUNTERS": (WORLD, "test_shared_memory"),
     "SHARED_TABLES": (WORLD, "test_shared_memory"),
     "SHARED_ENTRIES": (WORLD, "test_shared_memory"),
@@ -130,6 +131,7 @@ TESTED = {
                          "test_a_server_needs_certificates_and_client_certificates_an_authority"),
     "TLS_PEM_BYTES": ("tests/unit/net/tls_policy_test.c", "test_a_file_past_the_limit_is_not_looked_at"),
     "GENERATION_ROUNDS": ("tests/unit/net/master_test.c", "test_a_check_may_ask_for_more"),
+    "JSON_NUMBER_BYTES": ("tests/unit/base/json_test.c", "test_number_at_and_past_the_limit"),
     "JSON_DEPTH": ("tests/unit/base/json_test.c", "test_depth_at_and_past_the_limit"),
     "JSON_BYTES": ("tests/unit/native/native_json_test.c", "test_bytes_at_and_past_the_limit"),
 }

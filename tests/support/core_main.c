@@ -82,7 +82,7 @@ static bool core_call_main(struct vm *vm, struct instance *instance, const struc
     cy_value main_function, args = value_nil();
     const struct export_entry *entry =
         program_find_export(program, program->module_count - 1, CY_BYTES("main"));
-    if (!entry || !instance_export(instance, CY_BYTES("main"), &main_function)) {
+    if (!entry || cy_failed(instance_export(instance, CY_BYTES("main"), &main_function))) {
         fputs("crownyc-core: the program exports no main\n", stderr);
         return false;
     }

@@ -51,6 +51,35 @@ export fn main(args) {
             pass
 
 
+def test_the_folder_it_runs_in(folder):
+    (folder / "below").mkdir()
+    (folder / "below" / "tool").write_text("#!/bin/sh\npwd\n")
+    (folder / "below" / "tool").chmod(0o755)
+    code, out, err = han(folder, r"""
+import "process"
+fn attempt(options) {
+    try { print(process.run("pwd", [], options).out) } catch e { print(e.kind, e.message) }
+}
+export fn main(args) {
+    attempt({cwd: "below"})
+    attempt({cwd: args[0]})
+    print(process.run("./tool", [], {cwd: "below"}).out)
+    attempt({cwd: "not there"})
+    attempt({cwd: ""})
+    attempt({cwd: 1})
+    attempt({})
+}
+""", folder / "below")
+    check_equal((code, err), (EXIT_OK, ""), "exit code and stderr")
+    lines = out.splitlines()
+    below = str((folder / "below").resolve())
+    check_equal(lines[0:6], [below, "", below, "", below, ""], "the folder")
+    check_in("not_found process.run", lines[6], "a folder that is not there")
+    for line in lines[7:9]:
+        check_in("value process.run: options are", line, "no folder")
+    check_equal(lines[9], str(folder.resolve()), "ours is as it was")
+
+
 def test_errors(folder):
     code, out, err = han(folder, """
 import "process"

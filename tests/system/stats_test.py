@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/stats_test.py: proves that crownyc run --stats says what the heap holds by kind, what is not reached, and
-# the counters; that stdout stays the program's; and that each worker says its own.
+# the counters, and the turns that took longest; that stdout stays the program's; and that each worker says its own.
 
 import pathlib
 import re
@@ -62,6 +62,30 @@ def test_after_an_error_and_in_korean(folder):
     code, _, err = run([CROWNYC, "--lang", "ko", "run", "--stats", source, "x"], env=environment())
     check_equal(code, EXIT_PROGRAM, "exit code")
     check_in("맡긴 일: 7", err, "stderr")
+
+
+LONG = """
+import "list"
+fn quick(n) { return n }
+fn heavy(x) {
+    return list.reverse(x)
+}
+export fn main(args) { print(len(heavy(list.fill("x", 4000000))), quick(1)) }
+"""
+
+
+def test_the_longest_turn_has_a_place(folder):
+    source = folder / "long.han"
+    source.write_text(LONG)
+    _, out, err = run([CROWNYC, "run", "--stats", source], env=environment())
+    check_equal(out, "4000000 1\n", "stdout")
+    longest = float(re.search(r"^longest turn: ([\d.]+) ms$", err, re.M).group(1))
+    rows = re.findall(r"^ +([\d.]+) ms +(\d+) x +(.*)$", err, re.M)
+    check_in("heavy (long.han:5:", " ".join(row[2] for row in rows), "places")
+    check_equal(longest, max(float(row[0]) for row in rows), "the longest of the rows")
+    check("quick" not in str(rows), f"only long turns: {rows}")
+    _, _, err = run([CROWNYC, "--lang", "ko", "run", "--stats", source], env=environment())
+    check_in("가장 긴 차례: ", err, "stderr")
 
 
 SERVER = """

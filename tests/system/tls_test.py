@@ -15,8 +15,8 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from certificates import Authority  # noqa: E402
-from harness import (CROWNYC, DEADLINE_S, EXIT_CONFIGURATION, Gateway, Program, Upstream, check, check_equal,  # noqa: E402
-                     check_in, compile_gateway, environment, free_port, run, run_all)
+from harness import (CROWNYC, DEADLINE_S, EXIT_CONFIGURATION, Gateway, Program, Upstream, check,  # noqa: E402
+                     check_equal, check_in, compile_gateway, environment, free_port, run, run_all)
 
 GOODBYE = "Connection: close\r\n"
 

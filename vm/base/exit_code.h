@@ -13,6 +13,7 @@ enum exit_code {
     EXIT_CODE_CONFIGURATION = 4,
     EXIT_CODE_CANNOT_LISTEN = 5, /* the last one that starting again would only repeat */
     EXIT_CODE_INTERNAL = 70,
+    EXIT_CODE_SIGNAL = 128, /* and the number of the signal that ended the program: 130, 143 */
 };
 
 #endif

@@ -19,7 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { JSON_VALUE, JSON_FIRST_ITEM, JSON_FIRST_KEY, JSON_NEXT_KEY, JSON_AFTER };
+enum { JSON_VALUE, JSON_FIRST_ITEM, JSON_FIRST_KEY, JSON_NEXT_KEY, JSON_COLON, JSON_AFTER };
 
 static const struct {
     const char *korean, *english;
@@ -38,7 +38,7 @@ const char *json_fault_text(enum json_fault fault, bool korean)
 
 void json_reader_init(struct json_reader *reader, cy_bytes input)
 {
-    *reader = (struct json_reader){.input = input, .expect = JSON_VALUE};
+    *reader = (struct json_reader){.input = input, .limit = input.count, .expect = JSON_VALUE};
 }
 
 static enum json_event json_fail(struct json_reader *reader, enum json_fault fault, size_t offset)
@@ -54,12 +54,17 @@ static inline bool json_in_map(const struct json_reader *reader)
     return reader->depth > 0 && (reader->is_map[level / 64] >> (level % 64) & 1);
 }
 
-/* The next byte that is no white space; 0 at the end, where no token begins either. */
+/* The next byte that is no white space; 0 at the end, where no token begins either, and where it pauses. */
 static inline uint8_t json_skip_space(struct json_reader *reader)
 {
+    size_t begin = reader->at;
     while (reader->at < reader->input.count) {
         uint8_t byte = reader->input.data[reader->at];
         if (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t') return byte;
+        if (CY_UNLIKELY(reader->at >= reader->limit) && reader->at > begin) {
+            reader->paused = true;
+            return 0;
+        }
         reader->at++;
     }
     return 0;
@@ -173,9 +178,21 @@ static enum json_event json_string(struct json_reader *reader, enum json_event e
 {
     const cy_bytes input = reader->input;
     size_t begin = reader->at + 1, at = begin, saved = 0;
+    if (CY_UNLIKELY(reader->inside)) {
+        at = reader->text_at;
+        saved = reader->text_saved;
+        reader->inside = 0;
+    }
+    size_t limit = cy_min_size(input.count, cy_max_size(reader->limit, at + 8));
     for (;;) {
-        while (input.count - at >= 8 && json_all_plain(input.data + at)) at += 8;
+        while (at < limit && limit - at >= 8 && json_all_plain(input.data + at)) at += 8;
         if (at >= input.count) return json_fail(reader, JSON_FAULT_OPEN_TEXT, input.count);
+        if (CY_UNLIKELY(at >= limit)) {
+            reader->inside = (uint8_t)event;
+            reader->text_at = at;
+            reader->text_saved = saved;
+            return JSON_PAUSED;
+        }
         uint8_t byte = input.data[at];
         if (byte == '"') break;
         if (byte < 0x20) return json_fail(reader, JSON_FAULT_CONTROL, at);
@@ -213,13 +230,14 @@ static uint8_t *json_encode(uint32_t code_point, uint8_t *to)
     return to;
 }
 
-void json_decode(const struct json_reader *reader, uint8_t *to)
+size_t json_decode_piece(const struct json_reader *reader, size_t *raw_at, size_t bytes, uint8_t *to)
 {
     cy_bytes raw = reader->raw;
     uint8_t *start = to;
-    for (size_t at = 0; at < raw.count;) {
-        const uint8_t *slash = memchr(raw.data + at, '\\', raw.count - at);
-        size_t plain = slash ? (size_t)(slash - raw.data) - at : raw.count - at;
+    size_t at = *raw_at, end = bytes < raw.count - at ? at + bytes : raw.count;
+    while (at < end) {
+        const uint8_t *slash = memchr(raw.data + at, '\\', end - at);
+        size_t plain = slash ? (size_t)(slash - raw.data) - at : end - at;
         memcpy(to, raw.data + at, plain);
         to += plain;
         at += plain;
@@ -235,7 +253,14 @@ void json_decode(const struct json_reader *reader, uint8_t *to)
         to = json_encode(code_point, to);
         at += length;
     }
-    CHECK((size_t)(to - start) == reader->decoded_count);
+    *raw_at = at;
+    return (size_t)(to - start);
+}
+
+void json_decode(const struct json_reader *reader, uint8_t *to)
+{
+    size_t at = 0;
+    CHECK(json_decode_piece(reader, &at, reader->raw.count, to) == reader->decoded_count);
 }
 
 /* -- numbers ------------------------------------------------------------------------------------------------ */
@@ -312,11 +337,18 @@ static inline bool json_is_digit(const struct json_reader *reader, size_t at)
     return at < reader->input.count && (uint8_t)(reader->input.data[at] - '0') < 10;
 }
 
+/* One byte further than a number may reach. */
+static inline size_t json_number_end(const struct json_reader *reader)
+{
+    return cy_min_size(reader->input.count, reader->offset + LIMIT_JSON_NUMBER_BYTES + 1);
+}
+
 /* Digits at `at` into the mantissa; gives where they end. */
 static size_t json_digits(const struct json_reader *reader, size_t at, bool behind_point,
                           struct json_number *number)
 {
-    for (; json_is_digit(reader, at); at++) {
+    size_t end = json_number_end(reader);
+    for (; at < end && json_is_digit(reader, at); at++) {
         uint64_t digit = (uint64_t)(reader->input.data[at] - '0');
         if (number->mantissa < (UINT64_MAX - 9) / 10) {
             number->mantissa = number->mantissa * 10 + digit;
@@ -334,7 +366,8 @@ static size_t json_exponent(const struct json_reader *reader, size_t at, int64_t
     bool negative = reader->input.data[at] == '-';
     if (reader->input.data[at] == '-' || reader->input.data[at] == '+') at++;
     int64_t exponent = 0;
-    for (; json_is_digit(reader, at); at++)
+    size_t end = json_number_end(reader);
+    for (; at < end && json_is_digit(reader, at); at++)
         if (exponent < (int64_t)1 << 40) exponent = exponent * 10 + (reader->input.data[at] - '0');
     *exponent_out = negative ? -exponent : exponent;
     return at;
@@ -381,6 +414,8 @@ static enum json_event json_number(struct json_reader *reader)
         at = json_exponent(reader, at + 1, &exponent_written);
         number.exponent += exponent_written;
     }
+    if (at - reader->offset > LIMIT_JSON_NUMBER_BYTES)
+        return json_fail(reader, JSON_FAULT_LONG_NUMBER, reader->offset + LIMIT_JSON_NUMBER_BYTES);
     reader->at = at;
     cy_bytes text = cy_bytes_slice(input, reader->offset, at);
     if (!number.is_float) return json_int(reader, &number, text);
@@ -446,16 +481,26 @@ static enum json_event json_value(struct json_reader *reader, uint8_t byte)
                      reader->at);
 }
 
+static enum json_event json_colon(struct json_reader *reader, uint8_t byte)
+{
+    if (CY_UNLIKELY(reader->paused)) {
+        reader->paused = false;
+        reader->expect = JSON_COLON;
+        return JSON_PAUSED;
+    }
+    if (byte != ':') return json_fail(reader, JSON_FAULT_COLON, reader->at);
+    reader->at++;
+    reader->expect = JSON_VALUE;
+    return JSON_KEY;
+}
+
 static enum json_event json_key(struct json_reader *reader, uint8_t byte)
 {
     if (byte != '"')
         return json_fail(reader, reader->expect == JSON_FIRST_KEY ? JSON_FAULT_KEY_OR_END : JSON_FAULT_KEY,
                          reader->at);
-    if (json_string(reader, JSON_KEY) == JSON_FAILED) return JSON_FAILED;
-    if (json_skip_space(reader) != ':') return json_fail(reader, JSON_FAULT_COLON, reader->at);
-    reader->at++;
-    reader->expect = JSON_VALUE;
-    return JSON_KEY;
+    enum json_event event = json_string(reader, JSON_KEY);
+    return CY_LIKELY(event == JSON_KEY) ? json_colon(reader, json_skip_space(reader)) : event;
 }
 
 /* Behind a value: the end of its level, a comma and what follows it, or the end of the text. */
@@ -471,6 +516,10 @@ static enum json_event json_after(struct json_reader *reader, uint8_t byte)
         reader->at++;
         byte = json_skip_space(reader);
         reader->expect = in_map ? JSON_NEXT_KEY : JSON_VALUE;
+        if (CY_UNLIKELY(reader->paused)) {
+            reader->paused = false;
+            return JSON_PAUSED;
+        }
         return in_map ? json_key(reader, byte) : json_value(reader, byte);
     }
     if (byte == (in_map ? '}' : ']')) return json_close(reader, in_map ? JSON_MAP_END : JSON_LIST_END);
@@ -480,7 +529,14 @@ static enum json_event json_after(struct json_reader *reader, uint8_t byte)
 enum json_event json_next(struct json_reader *reader)
 {
     if (CY_UNLIKELY(reader->fault)) return JSON_FAILED;
+    if (CY_UNLIKELY(reader->inside))
+        return reader->inside == JSON_KEY ? json_key(reader, '"') : json_string(reader, JSON_TEXT);
     uint8_t byte = json_skip_space(reader);
+    if (reader->expect == JSON_COLON) return json_colon(reader, byte);
+    if (CY_UNLIKELY(reader->paused)) {
+        reader->paused = false;
+        return JSON_PAUSED;
+    }
     switch (reader->expect) {
     case JSON_AFTER: return json_after(reader, byte);
     case JSON_FIRST_ITEM:
@@ -508,6 +564,17 @@ void json_place(cy_bytes input, size_t offset, uint32_t *line_out, uint32_t *col
     *column_out = (uint32_t)text_code_point_count(cy_bytes_skip(before, line_begin)) + 1;
 }
 
+void json_place_advance(cy_bytes input, size_t to, struct json_place *place)
+{
+    for (; place->offset < to && place->offset < input.count; place->offset++) {
+        uint8_t byte = input.data[place->offset];
+        place->column += (byte & 0xc0) != 0x80;
+        if (byte != '\n') continue;
+        place->line++;
+        place->column = 1;
+    }
+}
+
 /* -- writing ------------------------------------------------------------------------------------------------ */
 
 /* Appends one byte that must be escaped. */
@@ -527,11 +594,10 @@ static void json_write_escape(struct builder *out, uint8_t byte)
     }
 }
 
-bool json_write_text(struct builder *out, cy_bytes text, size_t *bad_offset_out)
+bool json_write_piece(struct builder *out, cy_bytes text, size_t *at_place, size_t end)
 {
-    size_t from = 0, at = 0;
-    builder_u8(out, '"');
-    while (at < text.count) {
+    size_t at = *at_place, from = at;
+    while (at < end) {
         if (text.count - at >= 8 && json_all_plain(text.data + at)) {
             at += 8;
             continue;
@@ -540,7 +606,7 @@ bool json_write_text(struct builder *out, cy_bytes text, size_t *bad_offset_out)
         if (byte >= 0x80) {
             size_t length = json_sequence(text.data + at, text.count - at);
             if (length == 0) {
-                *bad_offset_out = at;
+                *at_place = at;
                 return false;
             }
             at += length;
@@ -552,7 +618,16 @@ bool json_write_text(struct builder *out, cy_bytes text, size_t *bad_offset_out)
             at++;
         }
     }
-    builder_bytes(out, cy_bytes_skip(text, from));
+    builder_bytes(out, cy_bytes_slice(text, from, at));
+    *at_place = at;
+    return true;
+}
+
+bool json_write_text(struct builder *out, cy_bytes text, size_t *bad_offset_out)
+{
+    *bad_offset_out = 0;
+    builder_u8(out, '"');
+    if (!json_write_piece(out, text, bad_offset_out, text.count)) return false;
     builder_u8(out, '"');
     return true;
 }

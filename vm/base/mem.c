@@ -21,33 +21,40 @@
  * fault plan has to reach all of them. Thread-local and never read by anything but tests' own thread, it cannot carry
  * state from one VM to another. */
 static _Thread_local struct {
-    uint64_t allocation_count;
-    uint64_t fail_at; /* allocations with this index and above fail */
+    uint64_t allocation_count, failure_count;
+    uint64_t fail_at, fail_end; /* allocations with these indices, the end excluded, fail */
     bool armed;
 } mem_faults;
+
+static void *mem_counted(void *block)
+{
+    if (CY_UNLIKELY(!block)) mem_faults.failure_count++;
+    return block;
+}
 
 static bool mem_must_fail(void)
 {
     uint64_t index = mem_faults.allocation_count++;
-    return CY_UNLIKELY(mem_faults.armed) && index >= mem_faults.fail_at;
+    return CY_UNLIKELY(mem_faults.armed) && index >= mem_faults.fail_at && index < mem_faults.fail_end;
 }
 
 void *mem_alloc(size_t bytes)
 {
-    if (mem_must_fail()) return NULL;
-    return malloc(bytes ? bytes : 1); /* malloc(0) may give NULL, which would look like a failure */
+    return mem_counted(
+        mem_must_fail()
+            ? NULL
+            : malloc(bytes ? bytes : 1)); /* malloc(0) may give NULL, which would look like a failure */
 }
 
 void *mem_alloc_zeroed(size_t bytes)
 {
-    if (mem_must_fail()) return NULL;
-    return calloc(1, bytes ? bytes : 1);
+    return mem_counted(mem_must_fail() ? NULL : calloc(1, bytes ? bytes : 1));
 }
 
 void *mem_resize(void *block, size_t bytes)
 {
-    if (mem_must_fail()) return NULL;
-    return realloc(block, bytes ? bytes : 1); /* realloc(p, 0) would free p */
+    return mem_counted(mem_must_fail() ? NULL
+                                       : realloc(block, bytes ? bytes : 1)); /* realloc(p, 0) would free p */
 }
 
 void mem_free(void *block) { free(block); }
@@ -69,9 +76,18 @@ void mem_fail_after(uint64_t count)
 {
     CHECK(count <= UINT64_MAX - mem_faults.allocation_count);
     mem_faults.fail_at = mem_faults.allocation_count + count;
+    mem_faults.fail_end = UINT64_MAX;
     mem_faults.armed = true;
 }
 
+void mem_fail_once(uint64_t count)
+{
+    mem_fail_after(count);
+    mem_faults.fail_end = mem_faults.fail_at + 1;
+}
+
 void mem_fail_never(void) { mem_faults.armed = false; }
+
+uint64_t mem_failure_count(void) { return mem_faults.failure_count; }
 
 uint64_t mem_allocation_count(void) { return mem_faults.allocation_count; }

@@ -5,7 +5,8 @@
  * In:   sizes. Size 0 is allowed and gives a unique pointer.
  * Out:  memory, or NULL when there is none; the caller turns NULL into CY_ERR(NO_MEMORY).
  * Faults: mem_fail_after(n) makes the n-th allocation from now (0 = the next) and all later ones of this thread fail,
- *         until mem_fail_never(). Tests walk n upwards until an action succeeds.
+ *         until mem_fail_never(). mem_fail_once(n) makes the n-th alone fail, so that handlers find memory again. Tests
+ *         walk n upwards until an action succeeds.
  * Not here: arenas (arena.h), buffers (vm/net/buffer.h).
  */
 #ifndef CY_BASE_MEM_H
@@ -26,8 +27,11 @@ void mem_give_back(void);
 CY_NORETURN CY_COLD void mem_exhausted(void);
 
 void mem_fail_after(uint64_t count);
+void mem_fail_once(uint64_t count);
 void mem_fail_never(void);
 /* Allocations made by this thread so far, failed ones included. For tests that count. */
 uint64_t mem_allocation_count(void);
+/* Allocations of this thread that failed so far. For callers of libraries that do not tell why they failed. */
+uint64_t mem_failure_count(void);
 
 #endif

@@ -10,6 +10,8 @@
 #include "vm/base/text.h"
 #include "vm/code/native_table.h"
 #include "vm/code/toau.h"
+#include "vm/sys/crypto.h"
+#include "vm/sys/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,9 +60,9 @@ static void cli_help_exit_codes(bool korean)
         korean
             ? "종료 코드: 0 성공, 1 컴파일 오류나 프로그램 오류, 2 사용법, 3 잘못된 .toau, 4 설정, 5 대기할 "
               "수 "
-              "없음, 70 내부 오류\n"
+              "없음, 70 내부 오류, 130과 143 Ctrl-C와 SIGTERM\n"
             : "exit codes: 0 ok, 1 compile or program error, 2 usage, 3 bad .toau, 4 configuration, 5 cannot "
-              "listen, 70 internal\n");
+              "listen, 70 internal, 130 and 143 Ctrl-C and SIGTERM\n");
 }
 
 int cli_help(const struct cli_options *options)
@@ -105,8 +107,10 @@ static const char *cli_language(void)
 
 void cli_options_init(struct cli_options *options, int argc, char **argv)
 {
+    (void)crypto_use_mem(); /* this comes before anything else, so nothing has used OpenSSL yet */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *jit = getenv("CROWNY_JIT");
+    process_fill_standard_descriptors();
     *options = (struct cli_options){
         .name = slash      ? slash + 1
                 : argc > 0 ? argv[0]

@@ -54,6 +54,7 @@ struct cli_flag {
 };
 
 /* -- options --------------------------------------------------------------------------------------------- */
+/* First of all: it also makes sure that descriptors 0 to 2 are open. */
 void cli_options_init(struct cli_options *options, int argc, char **argv);
 /* Reads one option that every command takes, at argv[0]. Returns how many words it took, 0 when argv[0] is none of
  * them, -1 after a message. */
@@ -88,16 +89,31 @@ uint32_t cli_each_source(const struct cli_options *options, const char *path,
                          void (*on_file)(void *context, const char *path), void *context);
 /* Behind a link, the file it names is replaced and not the link. */
 CY_NODISCARD cy_err cli_replace_file(const char *path, cy_bytes bytes);
+#define CLI_STDIN_NAME "<stdin>"
+/* "-" */
+bool cli_is_stdin(const char *path);
+/* As messages name the file: <stdin> for "-". */
+const char *cli_shown_name(const char *path);
+/* Appends all of standard input. Returns an exit code; messages are out. */
+int cli_read_stdin(const struct cli_options *options, struct builder *out);
+bool cli_looks_like_rpn(cy_bytes text);
+/* For struct compile_options: files of the disk; with a context, which is a cy_bytes *, its bytes are <stdin>. */
+CY_NODISCARD cy_err cli_source_read(void *context, const char *path, struct builder *out);
 /* True for what must be compiled first: a source, or RPN text (.rpn). */
 bool cli_is_text(const char *path);
 /* Whether what is written to the descriptor may have colours: a terminal that can, and NO_COLOR is not set. */
 bool cli_color(int descriptor);
-/* Appends the .toau of a source (.han, .한선) or RPN text (.rpn) to `toau`. Returns an exit code; messages are out. */
+/* Appends the .toau of a source (.han, .한선) or RPN text (.rpn) to `toau`; of "-" of either, from standard input.
+ * Returns an exit code; messages are out. */
 int cli_compile_to(struct cli_options *options, const char *path, struct builder *toau);
 /* The same with the test blocks of the source in it. */
 int cli_compile_with(struct cli_options *options, const char *path, bool tests, struct builder *toau);
 /* The same of RPN text, whatever it is called; "-" is standard input. */
 int cli_assemble_to(struct cli_options *options, const char *path, struct builder *toau);
+/* The same of RPN text in memory that came from `path`. */
+int cli_assemble_text(struct cli_options *options, const char *path, cy_bytes text, struct builder *toau);
+/* Appends the .toau that a file is or gives: a .toau as it is, unchecked; text compiled. */
+int cli_toau_of(struct cli_options *options, const char *path, struct builder *toau);
 /* Appends the bytes of a .toau, unchecked. */
 int cli_read_toau(struct cli_options *options, const char *path, struct builder *toau);
 /* Reads, checks and verifies a .toau, compiled first when the file is text; `toau` holds its bytes. */

@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 /* "a/b/hello.rpn" is the file hello.rpn with the module hello. */
-static int cli_assemble_text(struct cli_options *options, const char *path, cy_bytes text,
-                             struct builder *toau)
+int cli_assemble_text(struct cli_options *options, const char *path, cy_bytes text, struct builder *toau)
 {
     struct builder file, messages;
     struct program *program = NULL;
@@ -51,13 +50,13 @@ int cli_assemble_to(struct cli_options *options, const char *path, struct builde
 {
     struct builder text;
     builder_init(&text);
-    bool from_stdin = strcmp(path, "-") == 0;
+    bool from_stdin = cli_is_stdin(path);
     cy_err err = from_stdin ? file_read_stream(STDIN_FILENO, LIMIT_RPN_BYTES, &text)
                             : file_read(path, LIMIT_RPN_BYTES, &text);
-    if (cy_failed(err)) cli_say_error(options, path, err);
-    int code = cy_failed(err)
-                   ? EXIT_CODE_PROGRAM
-                   : cli_assemble_text(options, from_stdin ? "main.rpn" : path, builder_view(&text), toau);
+    if (cy_failed(err)) cli_say_error(options, cli_shown_name(path), err);
+    int code = cy_failed(err) ? EXIT_CODE_PROGRAM
+                              : cli_assemble_text(options, from_stdin ? CLI_STDIN_NAME : path,
+                                                  builder_view(&text), toau);
     builder_fini(&text);
     return code;
 }

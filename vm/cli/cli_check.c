@@ -10,14 +10,14 @@
 
 #include "compiler/compiler.h"
 #include "compiler/explain.h"
-#include "compiler/source_file.h"
 #include "compiler/stdlib.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-/* Returns the errors and warnings of one file. */
-static uint32_t cli_check_file(const struct cli_options *options, const char *path, bool deny_warnings)
+/* Returns the errors and warnings of one file; `main_text` is NULL, or what stands for it. */
+static uint32_t cli_check_source(const struct cli_options *options, const char *path, cy_bytes *main_text,
+                                 bool deny_warnings)
 {
     uint32_t error_count = 0, warning_count = 0;
     struct compile_options compile = {
@@ -30,7 +30,8 @@ static uint32_t cli_check_file(const struct cli_options *options, const char *pa
         .warnings = true,
         .module = true,
         .warning_count_out = &warning_count,
-        .read_source = source_file_read,
+        .read_source = cli_source_read,
+        .context = main_text,
     };
     struct program *program = NULL;
     struct builder messages;
@@ -41,6 +42,20 @@ static uint32_t cli_check_file(const struct cli_options *options, const char *pa
     builder_fini(&messages);
     program_free(&program);
     return (cy_failed(err) && error_count == 0) + error_count + (deny_warnings ? warning_count : 0);
+}
+
+static uint32_t cli_check_file(const struct cli_options *options, const char *path, bool deny_warnings)
+{
+    if (!cli_is_stdin(path)) return cli_check_source(options, path, NULL, deny_warnings);
+    struct builder text;
+    builder_init(&text);
+    uint32_t failed_count = 1;
+    if (cli_read_stdin(options, &text) == EXIT_CODE_OK) {
+        cy_bytes main_text = builder_view(&text);
+        failed_count = cli_check_source(options, CLI_STDIN_NAME, &main_text, deny_warnings);
+    }
+    builder_fini(&text);
+    return failed_count;
 }
 
 int cli_check(struct cli_options *options, int argc, char **argv)

@@ -56,7 +56,7 @@ int cli_read_toau(struct cli_options *options, const char *path, struct builder 
 int cli_load(struct cli_options *options, const char *path, struct builder *toau,
              struct program **program_out)
 {
-    int code = cli_is_text(path) ? cli_compile_to(options, path, toau) : cli_read_toau(options, path, toau);
+    int code = cli_toau_of(options, path, toau);
     if (code != EXIT_CODE_OK) return code;
     struct code_failure failure = {0};
     cy_err err = toau_load(builder_view(toau), program_out, &failure);
@@ -64,7 +64,7 @@ int cli_load(struct cli_options *options, const char *path, struct builder *toau
     struct builder text;
     builder_init(&text);
     code_failure_describe(&failure, options->korean, &text);
-    fprintf(stderr, "%s: %s: %.*s\n", options->name, path, CY_BYTES_ARG(builder_view(&text)));
+    fprintf(stderr, "%s: %s: %.*s\n", options->name, cli_shown_name(path), CY_BYTES_ARG(builder_view(&text)));
     builder_fini(&text);
     return EXIT_CODE_BAD_TOAU;
 }

@@ -100,7 +100,7 @@ static void cli_fix_diff(const char *name, cy_bytes old, cy_bytes fresh)
 static cy_err cli_fix_write(struct cli_fix *run, const char *path, const char *name, cy_bytes old,
                             cy_bytes fresh)
 {
-    bool from_stdin = strcmp(path, "-") == 0, changed = !cy_bytes_equal(old, fresh);
+    bool from_stdin = cli_is_stdin(path), changed = !cy_bytes_equal(old, fresh);
     if (changed) run->changed_count++;
     if (changed && run->diff) cli_fix_diff(name, old, fresh);
     if (changed && run->check && !run->diff) printf("%s\n", name);
@@ -112,8 +112,8 @@ static cy_err cli_fix_write(struct cli_fix *run, const char *path, const char *n
 static void cli_fix_file(void *context, const char *path)
 {
     struct cli_fix *run = context;
-    bool from_stdin = strcmp(path, "-") == 0;
-    const char *name = from_stdin ? "<stdin>" : path;
+    bool from_stdin = cli_is_stdin(path);
+    const char *name = cli_shown_name(path);
     struct builder text, fixed, messages;
     struct fix_counts counts = {0};
     builder_init(&text), builder_init(&fixed), builder_init(&messages);

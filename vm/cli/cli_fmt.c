@@ -28,13 +28,13 @@ struct cli_fmt {
 static void cli_fmt_file(void *context, const char *path)
 {
     struct cli_fmt *run = context;
-    bool from_stdin = strcmp(path, "-") == 0;
+    bool from_stdin = cli_is_stdin(path);
     struct builder text, formatted, messages;
     builder_init(&text), builder_init(&formatted), builder_init(&messages);
     run->seen_count++;
     cy_err err = from_stdin ? file_read_stream(STDIN_FILENO, LIMIT_SOURCE_BYTES, &text)
                             : source_file_read(NULL, path, &text);
-    const char *name = from_stdin ? "<stdin>" : path;
+    const char *name = cli_shown_name(path);
     if (!cy_failed(err))
         err = fmt_source(cy_bytes_from_text(name), builder_view(&text), &run->format, &formatted, &messages);
     bool changed = !cy_failed(err) && !cy_bytes_equal(builder_view(&text), builder_view(&formatted));

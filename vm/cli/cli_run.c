@@ -42,12 +42,12 @@ int cli_run(struct cli_options *options, int argc, char **argv)
     }
     struct builder toau;
     builder_init(&toau);
-    bool source = cli_is_text(path);
-    int code = source ? cli_compile_to(options, path, &toau) : cli_read_toau(options, path, &toau);
+    bool reloadable = !cli_is_text(path) && !cli_is_stdin(path);
+    int code = cli_toau_of(options, path, &toau);
     if (code == EXIT_CODE_OK) {
         struct runtime_options runtime = {
             .program_name = options->name,
-            .program_path = source ? NULL : path,
+            .program_path = reloadable ? path : NULL,
             .program = builder_view(&toau),
             .args = (const char *const *)argv + 1,
             .arg_count = word_count - 1,

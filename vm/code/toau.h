@@ -24,6 +24,9 @@ CY_NODISCARD cy_err toau_write(const struct program *program, struct builder *ou
  * before its count was compared with the bytes left. */
 CY_NODISCARD cy_err toau_read(cy_bytes file, struct program **program_out, struct code_failure *failure_out);
 
+/* Whether bytes that may be anything are meant as a .toau: its first byte begins no text. Says nothing of the rest. */
+bool toau_begins(cy_bytes bytes);
+
 /* Read and verify. The only way a file becomes a program that may run. */
 CY_NODISCARD cy_err toau_load(cy_bytes file, struct program **program_out, struct code_failure *failure_out);
 

@@ -19,6 +19,7 @@
 #include "vm/http/uri.h"
 
 #define FETCH_HEAD_FIXED_BYTES 512 /* request line and our fields, without what is counted */
+#define FETCH_BODY_ROOM_BYTES 1024 /* of the first piece of a body */
 
 struct http_fetch {
     struct http_client *client;
@@ -26,6 +27,7 @@ struct http_fetch {
     cy_bytes method, target, body; /* owned, in one block with the struct */
     size_t body_bytes_max;
     void *owner;
+    cy_err (*on_grow)(void *owner, size_t bytes);
     void (*done)(void *owner, cy_err err);
     struct timer timer;
     struct http_connector *connector;
@@ -224,6 +226,19 @@ static void fetch_finish_stream(struct http_fetch *fetch, cy_err err)
         fetch_fail(fetch, CY_ERR(HTTP_EARLY_END));
 }
 
+/* Room for a piece; whoever counts memory is asked before there is more of it. */
+static cy_err fetch_make_room(struct http_fetch *fetch, size_t bytes)
+{
+    struct builder *content = &fetch->content;
+    if (bytes > fetch->body_bytes_max - content->count) return CY_ERR(TOO_LARGE);
+    size_t needed = content->count + bytes, capacity = cy_max_size(content->capacity, FETCH_BODY_ROOM_BYTES);
+    while (capacity < needed) capacity *= 2; /* builder.c grows like this */
+    if (capacity > content->capacity && fetch->on_grow)
+        CY_TRY(fetch->on_grow(fetch->owner, capacity - content->capacity));
+    return builder_reserve(content, cy_max_size(capacity - content->count, bytes)) ? CY_OK
+                                                                                   : CY_ERR(NO_MEMORY);
+}
+
 /* Takes what has come of the body. True when more has to come. */
 static bool fetch_read_body(struct http_fetch *fetch)
 {
@@ -235,13 +250,12 @@ static bool fetch_read_body(struct http_fetch *fetch)
         if (step == H1_BODY_MORE) break;
         if (step == H1_BODY_TRAILER) continue; /* nobody asked for them */
         if (step == H1_BODY_DATA) {
-            if (piece.count > fetch->body_bytes_max - fetch->content.count) {
-                fetch_fail(fetch, CY_ERR(TOO_LARGE));
-                return false;
+            cy_err err = fetch_make_room(fetch, piece.count);
+            if (!cy_failed(err)) {
+                builder_bytes(&fetch->content, piece);
+                continue;
             }
-            builder_bytes(&fetch->content, piece);
-            if (!fetch->content.failed) continue;
-            fetch_fail(fetch, CY_ERR(NO_MEMORY));
+            fetch_fail(fetch, err);
             return false;
         }
         upstream_drop_empty_input(carrier);
@@ -332,6 +346,7 @@ cy_err http_fetch_start(struct http_client *client, const struct http_fetch_opti
     fetch->body = fetch_copy(&space, options->body);
     fetch->body_bytes_max = options->body_bytes_max;
     fetch->owner = options->owner;
+    fetch->on_grow = options->on_grow;
     fetch->done = options->done;
     fetch->timer.fire = fetch_on_deadline;
     builder_init(&fetch->content);
@@ -365,3 +380,4 @@ void http_fetch_free(struct http_fetch **fetch_pointer)
 }
 
 #undef FETCH_HEAD_FIXED_BYTES
+#undef FETCH_BODY_ROOM_BYTES

@@ -26,6 +26,7 @@ cy_err configure_load_program(struct runtime *runtime, cy_bytes bytes, struct lo
     struct code_failure failure = {0};
     struct program *program = NULL;
     cy_err err = toau_load(bytes, &program, &failure);
+    if (cy_is(err, CY_ERR_NO_MEMORY)) return err; /* nothing is wrong with the file */
     if (cy_failed(err)) {
         struct builder text;
         builder_init(&text);
@@ -152,7 +153,10 @@ static cy_err configure_check_export(struct configuring *configuring, const char
     if (!entry || entry->kind != EXPORT_FUNCTION) return CY_OK;
     const struct function *function = &program->functions[entry->index];
     if (function->required_count <= 1 && function->param_count >= 1) return CY_OK;
-    fprintf(stderr, "%s: %s must take one argument\n", configuring->runtime->options->program_name, name);
+    fprintf(stderr,
+            configuring->runtime->options->korean ? "%s: %s: 인자 하나를 받아야 합니다\n"
+                                                  : "%s: %s must take one argument\n",
+            configuring->runtime->options->program_name, name);
     return CY_ERR(CALL);
 }
 
@@ -160,13 +164,15 @@ static cy_err configure_start_call(struct configuring *configuring, const struct
 {
     struct runtime *runtime = configuring->runtime;
     cy_value function, input;
-    if (!instance_export(configuring->instance, CY_BYTES("configure"), &function)) {
+    cy_err err = instance_export(configuring->instance, CY_BYTES("configure"), &function);
+    if (cy_is(err, CY_ERR_NOT_FOUND)) {
         configuring->skipped.fire = configure_skipped; /* done must not be called from inside the caller */
         loop_timer_set(runtime->loop, &configuring->skipped, 0);
         return CY_OK;
     }
+    if (cy_failed(err)) return err;
     CY_TRY(configure_make_input(runtime, generation, &input));
-    cy_err err =
+    err =
         vm_start(runtime->vm, configuring->instance, function, &input, 1, configure_ended, configuring, NULL);
     if (cy_failed(err)) value_unref(runtime->vm, input);
     return err;

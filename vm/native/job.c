@@ -28,6 +28,7 @@ static void job_complete(struct job *job)
     if (!cy_failed(err)) {
         vm_complete(vm, job->ticket, result);
     } else {
+        if (message.failed) err = CY_ERR(NO_MEMORY);
         vm_complete_failed(vm, job->ticket, err, message.failed ? CY_BYTES_NONE : builder_view(&message));
     }
     builder_fini(&message);
@@ -80,6 +81,7 @@ static enum native_outcome job_in_place(struct native_call *call, struct job *jo
     builder_init(&message);
     job->work(job);
     cy_err err = job->finish(job, &result, &message);
+    if (message.failed) err = CY_ERR(NO_MEMORY);
     enum native_outcome outcome = cy_failed(err)
                                       ? native_fail(call, err, "%.*s", CY_BYTES_ARG(builder_view(&message)))
                                       : native_return(call, result);

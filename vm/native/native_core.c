@@ -9,6 +9,7 @@
 #include "vm/base/limits.h"
 #include "vm/code/arith.h"
 #include "vm/native/native_bodies.h"
+#include "vm/run/format.h"
 #include "vm/run/object.h"
 #include "vm/run/task.h"
 #include "vm/run/vm.h"
@@ -27,20 +28,17 @@ static enum native_outcome native_core_format_failed(struct native_call *call, c
 
 static enum native_outcome native_core_print(struct native_call *call, int descriptor, const char *name)
 {
-    struct builder text;
-    format_begin(call->vm, &text);
-    for (uint32_t i = 0; i < call->arg_count; i++) {
-        if (i > 0) builder_u8(&text, ' ');
-        value_format(call->vm, call->args[i], false, &text);
-    }
-    builder_u8(&text, '\n');
-    cy_err err = format_end(call->vm, &text);
+    struct format_text text;
+    if (!native_resume(call, &text, sizeof text)) format_text_begin(call->vm, &text);
+    if (!format_text_go(call->vm, &text, call->args, call->arg_count, FORMAT_LINE))
+        return native_pause(call, &text, sizeof text, format_text_drop, name);
+    cy_err err = format_text_error(&text);
     if (cy_failed(err)) {
-        builder_fini(&text);
+        format_text_drop(call->vm, &text);
         return native_core_format_failed(call, err, name);
     }
-    err = vm_put(call->vm, descriptor, builder_view(&text));
-    builder_fini(&text);
+    err = vm_put(call->vm, descriptor, string_build_view(&text.out));
+    format_text_drop(call->vm, &text);
     if (!cy_failed(err)) return NATIVE_DONE;
     char reason[128];
     return native_fail(call, err, "%s: %s", name,
@@ -74,14 +72,13 @@ enum native_outcome native_kind_of(struct native_call *call)
 enum native_outcome native_to_str(struct native_call *call)
 {
     if (call->args[0].tag == TAG_STR) return native_return(call, native_take_arg(call, 0));
-    struct builder text;
-    format_begin(call->vm, &text);
-    value_format(call->vm, call->args[0], false, &text);
-    cy_err err = format_end(call->vm, &text);
-    enum native_outcome outcome = cy_failed(err) ? native_core_format_failed(call, err, "str")
-                                                 : native_core_return_text(call, builder_view(&text));
-    builder_fini(&text);
-    return outcome;
+    struct format_text text;
+    cy_value made;
+    if (!native_resume(call, &text, sizeof text)) format_text_begin(call->vm, &text);
+    if (!format_text_go(call->vm, &text, call->args, 1, FORMAT_PLAIN))
+        return native_pause(call, &text, sizeof text, format_text_drop, "str");
+    cy_err err = format_text_end(call->vm, &text, &made);
+    return cy_failed(err) ? native_core_format_failed(call, err, "str") : native_return(call, made);
 }
 
 /* "int: "12x" is not a number" with the text cut to a readable length. */

@@ -21,12 +21,14 @@ struct native_fetch {
     wait_ticket ticket;
     struct http_fetch *fetch;
     size_t body_bytes_max;
-    struct builder what; /* "GET http://host:port/path", for messages */
+    struct memory_hold hold; /* the body until it is a value, and the copy of what is sent */
+    struct builder what;     /* "GET http://host:port/path", for messages */
 };
 
 static void native_fetch_free(struct native_fetch *one)
 {
     http_fetch_free(&one->fetch);
+    memory_hold_end(&one->hold, 0);
     builder_fini(&one->what);
     mem_free(one);
 }
@@ -114,7 +116,15 @@ static void native_fetch_describe(struct native_fetch *one, cy_err err, struct b
     char why[128];
     builder_printf(text, "http.request: %.*s: %s", CY_BYTES_ARG(builder_view(&one->what)),
                    cy_err_describe(err, vm_korean(one->runtime->vm), why, sizeof why));
+    if (cy_is(err, CY_ERR_STOP_MEMORY))
+        builder_printf(text, " (TASK_MEMORY_BYTES: %d)", LIMIT_TASK_MEMORY_BYTES);
     if (cy_is(err, CY_ERR_TOO_LARGE)) builder_printf(text, " (body_bytes_max: %zu)", one->body_bytes_max);
+}
+
+static cy_err native_fetch_on_grow(void *owner, size_t bytes)
+{
+    struct native_fetch *one = owner;
+    return memory_hold_grow(&one->hold, bytes);
 }
 
 static void native_fetch_done(void *owner, cy_err err)
@@ -122,13 +132,21 @@ static void native_fetch_done(void *owner, cy_err err)
     struct native_fetch *one = owner;
     struct vm *vm = one->runtime->vm;
     cy_value result;
+    struct vm_counters before, after;
+    vm_read_counters(vm, &before);
+    if (!cy_failed(err))
+        err = native_fetch_on_grow(one, http_fetch_body(one->fetch).count); /* the value's copy */
     if (!cy_failed(err)) err = native_fetch_result(vm, one->fetch, &result);
+    vm_read_counters(vm, &after);
+    memory_hold_end(&one->hold, cy_failed(err) ? 0 : after.heap_bytes - before.heap_bytes);
     if (!cy_failed(err)) {
         vm_complete(vm, one->ticket, result);
     } else {
         struct builder text;
         builder_init(&text);
         native_fetch_describe(one, err, &text);
+        /* The task has not got that memory, so it may go on; it is no stop. */
+        if (text.failed || cy_is(err, CY_ERR_STOP_MEMORY)) err = CY_ERR(NO_MEMORY);
         vm_complete_failed(vm, one->ticket, err, text.failed ? CY_BYTES_NONE : builder_view(&text));
         builder_fini(&text);
     }
@@ -244,6 +262,8 @@ static enum native_outcome native_fetch_send(struct native_call *call, struct ht
     native_fetch_show(options->target, &one->what);
     options->owner = one;
     options->done = native_fetch_done;
+    options->on_grow = native_fetch_on_grow;
+    memory_hold_begin(call, &one->hold);
     native_charge(call, 1 + options->body.count / 1024);
     cy_err err = http_fetch_start(runtime->client, options, &one->fetch, &fault);
     if (cy_failed(err)) {

@@ -206,16 +206,14 @@ static cy_err native_fs_result_temporary(struct native_fs_job *job, struct vm *v
     return err;
 }
 
-/* What was made for a task that is gone. The name is ours and unguessable, so nobody else's is removed. */
+/* What was made for a task that is gone, or that has no memory for the name. The name is ours and unguessable, so
+ * nobody else's is removed. Allocates nothing: native_fs_temporary has made room. */
 static void native_fs_undo(struct native_fs_job *job)
 {
-    struct builder path;
     if (cy_failed(job->err) || job->operation->result != native_fs_result_temporary) return;
-    builder_init(&path);
-    path_join(builder_view(&job->below), builder_view(&job->content), &path);
-    const char *text = builder_text_view(&path);
+    path_join(builder_view(&job->below), builder_view(&job->content), &job->to_below);
+    const char *text = builder_text_view(&job->to_below);
     if (text) job->err = file_below_remove(job->root, text);
-    builder_fini(&path);
     job->operation = &native_fs_undone;
 }
 
@@ -256,8 +254,10 @@ static cy_err native_fs_finish(struct job *base, cy_value *owned_out, struct bui
     cy_err err = job->err;
     *owned_out = value_nil();
     if (!cy_failed(err) && job->operation->result) err = job->operation->result(job, vm, owned_out);
-    if (cy_failed(err))
+    if (cy_failed(err)) {
         native_fs_describe(message, job->operation->name, builder_view(&job->shown), err, vm_korean(vm));
+        native_fs_undo(job);
+    }
     return err;
 }
 
@@ -427,7 +427,12 @@ static enum native_outcome native_fs_temporary(struct native_call *call,
 {
     cy_bytes folder = native_has_arg(call, 0) ? string_bytes(call->args[0]) : CY_BYTES(".");
     struct native_fs_job *job = native_fs_open(call, operation, folder);
-    return job ? job_start(call, &job->job) : NATIVE_FAIL;
+    if (!job) return NATIVE_FAIL;
+    /* For native_fs_undo: the folder, a slash, the name, NUL. */
+    if (builder_reserve(&job->to_below, job->below.count + sizeof(beneath_name) + 2))
+        return job_start(call, &job->job);
+    native_fs_release(&job->job);
+    return native_fail(call, CY_ERR(NO_MEMORY), "%s", operation->name);
 }
 enum native_outcome native_fs_temporary_file(struct native_call *call)
 {

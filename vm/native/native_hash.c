@@ -175,6 +175,14 @@ enum native_outcome native_random_int(struct native_call *call)
     return native_return(call, value_int((int64_t)((uint64_t)from + number % width)));
 }
 
+enum native_outcome native_random_float(struct native_call *call)
+{
+    uint64_t number;
+    cy_err err = random_bytes(&number, sizeof number);
+    if (cy_failed(err)) return native_hash_failed(call, err, "random.float");
+    return native_return(call, value_float((double)(number >> 11) * 0x1p-53));
+}
+
 /* RFC 9562: version and variant set, as text in five groups. */
 static enum native_outcome native_random_uuid_text(struct native_call *call, const char *native,
                                                    uint8_t bytes[16], uint8_t version)

@@ -8,6 +8,7 @@
 #include "vm/native/json_value.h"
 #include "vm/native/native_bodies.h"
 #include "vm/native/option.h"
+#include "vm/run/heap.h"
 #include "vm/run/vm.h"
 
 static const char *const native_json_duplicate_words[] = {
@@ -47,6 +48,12 @@ static enum native_outcome native_json_failed(struct native_call *call, cy_err e
     return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
 }
 
+static void native_json_drop_reading(struct vm *vm, void *state)
+{
+    (void)vm;
+    json_reading_end(state);
+}
+
 enum native_outcome native_json_parse(struct native_call *call)
 {
     static const struct option_row rows[] = {
@@ -59,11 +66,32 @@ enum native_outcome native_json_parse(struct native_call *call)
         .duplicates = given[0].tag == TAG_INT ? (enum json_duplicates)given[0].as.i : JSON_DUPLICATES_REFUSED,
         .big_int_is_float = given[1].tag == TAG_INT && given[1].as.i == 1,
     };
-    struct json_value_fault fault;
-    cy_bytes text = string_bytes(call->args[0]);
-    cy_err err = json_value_read(call->vm, text, &options, vm_korean(call->vm), &fault, &value);
-    native_charge(call, cy_min_size(text.count, LIMIT_JSON_BYTES) / 50);
+    struct json_value_reading reading;
+    struct json_value_fault fault = {0};
+    bool paused;
+    if (!native_resume(call, &reading, sizeof reading)) {
+        cy_err err = json_reading_begin(&reading, call->vm, string_bytes(call->args[0]), &options);
+        if (cy_failed(err)) return native_json_failed(call, err, "json.parse", &fault);
+    }
+    cy_err err = json_reading_go(&reading, call, vm_korean(call->vm), &fault, &value, &paused);
+    if (paused) return native_pause(call, &reading, sizeof reading, native_json_drop_reading, "json.parse");
+    json_reading_end(&reading);
     return cy_failed(err) ? native_json_failed(call, err, "json.parse", &fault) : native_return(call, value);
+}
+
+/* Between two turns. */
+struct native_json_writing {
+    struct builder out;
+    size_t counted_bytes; /* as the heap's: many tasks may be in the middle of a text */
+    struct json_writer writer;
+};
+
+static void native_json_drop_writing(struct vm *vm, void *state)
+{
+    struct native_json_writing *writing = state;
+    heap_uncount(vm, writing->counted_bytes);
+    json_writer_end(&writing->writer);
+    builder_fini(&writing->out);
 }
 
 enum native_outcome native_json_write(struct native_call *call)
@@ -79,14 +107,24 @@ enum native_outcome native_json_write(struct native_call *call)
         .sort_keys = given[1].tag == TAG_BOOL && given[1].as.b,
     };
     struct json_value_fault fault;
-    struct builder out;
-    builder_init(&out);
-    out.count_max = cy_max_size(vm_memory_left(call->vm, LIMIT_JSON_BYTES), 1);
-    cy_err err = json_value_write(call->vm, call->args[0], &options, &out, &fault);
-    if (!cy_failed(err) && out.failed)
-        err = out.past_max && out.count_max == LIMIT_JSON_BYTES ? CY_ERR(LIMIT) : CY_ERR(NO_MEMORY);
-    native_charge(call, out.count / 50);
-    if (!cy_failed(err)) err = string_new(call->vm, builder_view(&out), &text);
-    builder_fini(&out);
+    struct native_json_writing writing;
+    bool paused, first = !native_resume(call, &writing, sizeof writing);
+    if (!first) heap_uncount(call->vm, writing.counted_bytes);
+    if (first) {
+        json_writer_begin(&writing.writer, call->vm, &options);
+        string_build(call->vm, &writing.out, LIMIT_JSON_BYTES);
+    }
+    cy_err err =
+        json_writer_go(&writing.writer, call, first ? &call->args[0] : NULL, &writing.out, &fault, &paused);
+    writing.counted_bytes = paused ? writing.out.capacity : 0;
+    if (paused && heap_count(call->vm, writing.counted_bytes))
+        return native_pause(call, &writing, sizeof writing, native_json_drop_writing, "json.write");
+    if (paused) err = CY_ERR(NO_MEMORY);
+    json_writer_end(&writing.writer);
+    if (cy_failed(err))
+        builder_fini(&writing.out);
+    else
+        err = string_build_end(call->vm, &writing.out, LIMIT_JSON_BYTES, &text);
+    if (cy_is(err, CY_ERR_TOO_LARGE)) err = CY_ERR(LIMIT);
     return cy_failed(err) ? native_json_failed(call, err, "json.write", &fault) : native_return(call, text);
 }

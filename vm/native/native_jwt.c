@@ -94,14 +94,14 @@ static bool native_jwt_refuse(struct native_jwt *jwt, const char *reason, const 
         value_unref(call->vm, data);
         return native_jwt_failed(jwt, err);
     }
-    native_fail_data(call, CY_ERR(TOKEN), data, "jwt.verify: %s", message);
+    native_fail_data(call, CY_ERR(TOKEN), data, "jwt.verify: %s", vm_text(call->vm, message));
     return false;
 }
 
 /* The program's own arguments are wrong. */
 static bool native_jwt_wrong(struct native_jwt *jwt, const char *message)
 {
-    native_fail(jwt->call, CY_ERR(VALUE), "jwt.verify: %s", message);
+    native_fail(jwt->call, CY_ERR(VALUE), "jwt.verify: %s", vm_text(jwt->call->vm, message));
     return false;
 }
 

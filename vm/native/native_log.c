@@ -32,6 +32,9 @@ static void native_log_put_text(struct builder *out, cy_bytes text)
     builder_u8(out, '"');
 }
 
+/* More than a line holds, and room for one piece of a long text inside of a list (format.c). */
+enum { NATIVE_LOG_VALUE_BYTES = 128 << 10 };
+
 /* A line holds LIMIT_LOG_LINE_BYTES: what lies behind that is not even formatted. */
 static enum native_outcome native_log_put_field(struct native_call *call, const char *name, cy_value key,
                                                 cy_value value, struct builder *out)
@@ -47,9 +50,11 @@ static enum native_outcome native_log_put_field(struct native_call *call, const 
         native_log_put_text(out, cy_bytes_slice(string_bytes(value), 0, LIMIT_LOG_LINE_BYTES));
         return NATIVE_DONE;
     }
-    format_begin(call->vm, &text);
+    builder_init(&text);
+    text.count_max = NATIVE_LOG_VALUE_BYTES;
     value_format(call->vm, value, false, &text);
-    cy_err err = format_end(call->vm, &text);
+    native_charge(call, text.count / 100);
+    cy_err err = text.past_max ? CY_OK : builder_error(&text);
     if (!cy_failed(err))
         native_log_put_text(out, cy_bytes_slice(builder_view(&text), 0, LIMIT_LOG_LINE_BYTES));
     builder_fini(&text);

@@ -79,8 +79,8 @@ static void native_net_answer_failed(struct native_net_wait *wait, const char *n
     struct runtime *runtime = wait->object->runtime;
     struct builder text;
     char why[128];
+    if (!wait->waiting) return; /* nor is its timer set; where there was no memory there may be no loop */
     loop_timer_clear(runtime->loop, &wait->timer);
-    if (!wait->waiting) return;
     wait->waiting = false;
     builder_init(&text);
     builder_printf(&text, "%s: %s", name, cy_err_describe(err, vm_korean(runtime->vm), why, sizeof why));

@@ -57,6 +57,7 @@ struct native_run {
     struct native_run *next; /* in runtime->ending_runs */
     struct builder name;
     char **arguments, **environment; /* texts behind the pointers, in one block */
+    char **folder;                   /* the same, one text; NULL: ours */
 };
 
 /* -- the end --------------------------------------------------------------------------------------------- */
@@ -70,6 +71,7 @@ static void native_run_free(struct native_run *run)
     builder_fini(&run->name);
     mem_free(run->arguments);
     mem_free(run->environment);
+    mem_free(run->folder);
     mem_free(run);
 }
 
@@ -402,6 +404,12 @@ static enum native_outcome native_run_read_options(struct native_call *call, str
             if (run->input.count != input.count) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
         } else if (cy_bytes_equal(name, CY_BYTES("env")) && value.tag == TAG_MAP) {
             if (native_run_read_environment(call, run, value) != NATIVE_DONE) return NATIVE_FAIL;
+        } else if (cy_bytes_equal(name, CY_BYTES("cwd")) && native_run_is_text(value) &&
+                   string_bytes(value).count > 0) {
+            cy_bytes folder = string_bytes(value);
+            mem_free(run->folder);
+            run->folder = native_run_block(&folder, NULL, 1);
+            if (!run->folder) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
         } else if (cy_bytes_equal(name, CY_BYTES("timeout_ms")) &&
                    native_run_number(value, LIMIT_TIMEOUT_MS, &number)) {
             run->timeout_ms = (uint32_t)number;
@@ -409,11 +417,11 @@ static enum native_outcome native_run_read_options(struct native_call *call, str
                    native_run_number(value, LIMIT_STRING_BYTES, &number)) {
             run->output_bytes_max = (size_t)number;
         } else {
-            return native_fail(call, CY_ERR(VALUE),
-                               "process.run: options are input (str), env (map), timeout_ms (1..%d) and "
-                               "output_bytes_max (1..%d), not \"%.*s\" (%s)",
-                               LIMIT_TIMEOUT_MS, LIMIT_STRING_BYTES, CY_BYTES_ARG(name),
-                               value_kind_text(call->vm, value));
+            return native_fail(
+                call, CY_ERR(VALUE),
+                "process.run: options are input (str), env (map), cwd (str), timeout_ms (1..%d) and "
+                "output_bytes_max (1..%d), not \"%.*s\" (%s)",
+                LIMIT_TIMEOUT_MS, LIMIT_STRING_BYTES, CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
     return NATIVE_DONE;
@@ -423,7 +431,9 @@ static enum native_outcome native_run_start(struct native_call *call, struct nat
 {
     char why[128];
     cy_err err = runtime_need_loop(run->runtime);
-    if (!cy_failed(err)) err = spawn_start(run->arguments, run->environment, &run->spawned);
+    if (!cy_failed(err))
+        err =
+            spawn_start(run->arguments, run->environment, run->folder ? run->folder[0] : NULL, &run->spawned);
     if (cy_failed(err)) {
         native_fail(call, err, "process.run: %.*s: %s", CY_BYTES_ARG(string_bytes(call->args[0])),
                     cy_err_describe(err, vm_korean(call->vm), why, sizeof why));

@@ -67,12 +67,22 @@ struct native_text_places {
     struct vm *vm;
     uint32_t *items;
     size_t count, capacity;
+    size_t from; /* where looking goes on */
+    bool complete;
     uint32_t first[256]; /* so that short texts allocate nothing */
 };
+/* What is looked through, or copied, between two looks at the budget. */
+enum { NATIVE_TEXT_PIECE_BYTES = 256 << 10, NATIVE_TEXT_PIECE_ITEMS = 1024 };
+
+/* After the struct was moved. */
+static void native_text_places_moved(struct native_text_places *places)
+{
+    if (places->capacity == CY_COUNT_OF(places->first)) places->items = places->first;
+}
 
 static void native_text_places_fini(struct native_text_places *places)
 {
-    if (places->items != places->first)
+    if (places->capacity != CY_COUNT_OF(places->first))
         heap_free(places->vm, places->items, places->capacity * sizeof *places->items);
 }
 
@@ -88,22 +98,51 @@ static bool native_text_places_grow(struct native_text_places *places)
     return true;
 }
 
-/* The first `max` occurrences of `part`, which is not empty, without overlapping. The caller calls fini, also after a
- * failure. */
-static cy_err native_text_find_places(struct native_call *call, cy_bytes text, cy_bytes part, size_t max,
-                                      struct native_text_places *places)
+static void native_text_places_init(struct native_call *call, struct native_text_places *places)
 {
     places->vm = call->vm;
     places->items = places->first;
-    places->count = 0;
+    places->count = places->from = 0;
     places->capacity = CY_COUNT_OF(places->first);
-    native_text_charge(call, text.count);
-    for (size_t from = 0; places->count < max; from += part.count) {
-        from = native_text_index(text, part, from);
-        if (from == SIZE_MAX) break;
-        if (places->count == places->capacity && !native_text_places_grow(places)) return CY_ERR(NO_MEMORY);
-        places->items[places->count++] = (uint32_t)from;
+    places->complete = false;
+}
+
+/* As native_text_index, but looks through a piece: SIZE_MAX with `*from` moved on when there is none in it. `*from`
+ * past
+ * text.count: there is none at all. */
+static size_t native_text_index_piece(struct native_call *call, cy_bytes text, cy_bytes part, size_t *from)
+{
+    size_t begin = *from, reach = NATIVE_TEXT_PIECE_BYTES + part.count;
+    size_t end = reach < text.count - begin ? begin + reach : text.count;
+    size_t found = native_text_index(cy_bytes_slice(text, 0, end), part, begin);
+    if (found == SIZE_MAX) *from = end == text.count ? SIZE_MAX : end - part.count + 1;
+    native_text_charge(call, (found == SIZE_MAX ? end : found) - begin);
+    return found;
+}
+
+/* The first `max` occurrences of `part`, which is not empty, without overlapping: all, or until the turn is over
+ * (`complete` says which). The caller calls fini, also after a failure. */
+static cy_err native_text_find_places(struct native_call *call, cy_bytes text, cy_bytes part, size_t max,
+                                      struct native_text_places *places)
+{
+    size_t least = places->count + NATIVE_TEXT_PIECE_ITEMS, skipped = 0;
+    while (places->count < max && places->from <= text.count) {
+        size_t found = native_text_index_piece(call, text, part, &places->from);
+        if (found == SIZE_MAX && places->from == SIZE_MAX) break;
+        bool look = found == SIZE_MAX ? ++skipped > 1 : places->count >= least;
+        if (found != SIZE_MAX) {
+            if (places->count == places->capacity && !native_text_places_grow(places))
+                return CY_ERR(NO_MEMORY);
+            places->items[places->count++] = (uint32_t)found;
+            places->from = found + part.count;
+        }
+        if (look) {
+            least = places->count + NATIVE_TEXT_PIECE_ITEMS;
+            native_charge(call, NATIVE_TEXT_PIECE_ITEMS / 8);
+            if (native_turn_over(call)) return CY_OK;
+        }
     }
+    places->complete = true;
     return CY_OK;
 }
 
@@ -117,11 +156,26 @@ cy_err native_text_put(struct native_call *call, cy_value *place, cy_bytes text,
 
 /* -- looking ------------------------------------------------------------------------------------------- */
 
+/* Looks for args[1] in args[0] from `*from` on, or from where an earlier turn has left. False when the turn is over. */
+static bool native_text_search(struct native_call *call, size_t *from, size_t *found_out)
+{
+    cy_bytes text = native_text_arg(call, 0), part = native_text_arg(call, 1);
+    (void)native_resume(call, from, sizeof *from);
+    while (*from <= text.count) {
+        *found_out = native_text_index_piece(call, text, part, from);
+        if (*found_out != SIZE_MAX) return true;
+        if (*from != SIZE_MAX && native_turn_over(call)) return false;
+    }
+    *found_out = SIZE_MAX;
+    return true;
+}
+
 enum native_outcome native_text_contains(struct native_call *call)
 {
-    cy_bytes text = native_text_arg(call, 0);
-    native_text_charge(call, text.count);
-    return native_return(call, value_bool(native_text_index(text, native_text_arg(call, 1), 0) != SIZE_MAX));
+    size_t found, from = 0;
+    if (!native_text_search(call, &from, &found))
+        return native_pause(call, &from, sizeof from, NULL, "text.contains");
+    return native_return(call, value_bool(found != SIZE_MAX));
 }
 
 enum native_outcome native_text_starts(struct native_call *call)
@@ -144,8 +198,8 @@ enum native_outcome native_text_find(struct native_call *call)
     if (from < 0 || (uint64_t)from > text.count)
         return native_fail(call, CY_ERR(INDEX), "text.find: from %lld is outside 0..%zu", (long long)from,
                            text.count);
-    native_text_charge(call, text.count);
-    size_t index = native_text_index(text, native_text_arg(call, 1), (size_t)from);
+    size_t index, at = (size_t)from;
+    if (!native_text_search(call, &at, &index)) return native_pause(call, &at, sizeof at, NULL, "text.find");
     return native_return(call, value_int(index == SIZE_MAX ? -1 : (int64_t)index));
 }
 
@@ -185,14 +239,27 @@ enum native_outcome native_text_count_of(struct native_call *call)
     return native_return(call, value_int(count));
 }
 
+static void native_text_places_drop(struct vm *vm, void *state)
+{
+    (void)vm;
+    native_text_places_moved(state);
+    native_text_places_fini(state);
+}
+
 enum native_outcome native_text_find_all(struct native_call *call)
 {
     if (!native_text_part_given(call, "text.find_all")) return NATIVE_FAIL;
     struct native_text_places places;
     cy_value found;
     int64_t *to;
+    if (native_resume(call, &places, sizeof places))
+        native_text_places_moved(&places);
+    else
+        native_text_places_init(call, &places);
     cy_err err =
         native_text_find_places(call, native_text_arg(call, 0), native_text_arg(call, 1), SIZE_MAX, &places);
+    if (!cy_failed(err) && !places.complete)
+        return native_pause(call, &places, sizeof places, native_text_places_drop, "text.find_all");
     if (!cy_failed(err)) err = list_new_ints(call->vm, places.count, &found, &to);
     for (size_t i = 0; i < places.count && !cy_failed(err); i++) to[i] = places.items[i];
     native_text_places_fini(&places);
@@ -279,20 +346,38 @@ static cy_err native_text_put_recent(struct native_call *call, struct native_tex
     return CY_OK;
 }
 
-/* The parts between places, each separator of `separator_bytes`. */
-static cy_err native_text_cut_at(struct native_call *call, cy_bytes text,
-                                 const struct native_text_places *places, size_t separator_bytes,
-                                 cy_value *parts)
+/* Split between two turns. */
+struct native_text_splitting {
+    struct native_text_places places;
+    cy_value list; /* owned, nil until all places are known */
+    size_t index;  /* of the part made next */
+    size_t from;
+};
+
+static void native_text_splitting_drop(struct vm *vm, void *state)
 {
+    struct native_text_splitting *splitting = state;
+    native_text_places_drop(vm, &splitting->places);
+    value_unref(vm, splitting->list);
+}
+
+/* The parts between places, each separator of `separator_bytes`: all, or until the turn is over. */
+static cy_err native_text_cut_at(struct native_call *call, cy_bytes text,
+                                 struct native_text_splitting *splitting, size_t separator_bytes)
+{
+    const struct native_text_places *places = &splitting->places;
+    cy_value *parts = (cy_value *)list_values(splitting->list); /* nobody else has it yet */
     struct native_text_recent recent;
-    bool many = places->count >= NATIVE_TEXT_RECENT_MIN;
-    size_t from = 0;
+    bool many = places->count - splitting->index >= NATIVE_TEXT_RECENT_MIN;
     if (many) memset(&recent, 0, sizeof recent);
-    for (size_t i = 0; i <= places->count; i++) {
-        size_t end = i < places->count ? places->items[i] : text.count;
-        CY_TRY(many ? native_text_put_recent(call, &recent, &parts[i], text, from, end)
-                    : native_text_put(call, &parts[i], text, from, end));
-        from = end + separator_bytes;
+    while (splitting->index <= places->count) {
+        size_t i = splitting->index++, end = i < places->count ? places->items[i] : text.count;
+        CY_TRY(many ? native_text_put_recent(call, &recent, &parts[i], text, splitting->from, end)
+                    : native_text_put(call, &parts[i], text, splitting->from, end));
+        splitting->from = end + separator_bytes;
+        if (splitting->index % NATIVE_TEXT_PIECE_ITEMS != 0) continue;
+        native_charge(call, NATIVE_TEXT_PIECE_ITEMS / 2);
+        if (native_turn_over(call)) return CY_OK;
     }
     return CY_OK;
 }
@@ -303,15 +388,28 @@ enum native_outcome native_text_split(struct native_call *call)
     size_t limit;
     if (separator.count == 0) return native_fail(call, CY_ERR(VALUE), "text.split: the separator is empty");
     if (!native_text_limit(call, 2, "text.split", &limit)) return NATIVE_FAIL;
-    struct native_text_places places;
-    cy_value list = value_nil(), *parts;
-    cy_err err =
-        native_text_find_places(call, text, separator, limit == SIZE_MAX ? limit : limit - 1, &places);
-    if (!cy_failed(err)) err = list_new_values(call->vm, places.count + 1, &list, &parts);
-    if (!cy_failed(err)) err = native_text_cut_at(call, text, &places, separator.count, parts);
-    native_text_places_fini(&places);
-    if (!cy_failed(err)) return native_return(call, list);
-    value_unref(call->vm, list);
+    struct native_text_splitting splitting;
+    struct native_text_places *places = &splitting.places;
+    cy_value *parts;
+    cy_err err = CY_OK;
+    if (native_resume(call, &splitting, sizeof splitting))
+        native_text_places_moved(places);
+    else {
+        native_text_places_init(call, places);
+        splitting.list = value_nil();
+        splitting.index = splitting.from = 0;
+    }
+    if (!places->complete)
+        err = native_text_find_places(call, text, separator, limit == SIZE_MAX ? limit : limit - 1, places);
+    if (!cy_failed(err) && places->complete && splitting.list.tag == TAG_NIL)
+        err = list_new_values(call->vm, places->count + 1, &splitting.list, &parts);
+    if (!cy_failed(err) && places->complete)
+        err = native_text_cut_at(call, text, &splitting, separator.count);
+    if (!cy_failed(err) && (!places->complete || splitting.index <= places->count))
+        return native_pause(call, &splitting, sizeof splitting, native_text_splitting_drop, "text.split");
+    native_text_places_fini(places);
+    if (!cy_failed(err)) return native_return(call, splitting.list);
+    value_unref(call->vm, splitting.list);
     return native_text_failed(call, err, "text.split");
 }
 
@@ -387,31 +485,95 @@ enum native_outcome native_text_words(struct native_call *call)
     return native_text_walk(call, "text.words", native_text_next_word);
 }
 
-enum native_outcome native_text_join(struct native_call *call)
+/* A str that is filled over several turns. */
+struct native_text_filling {
+    cy_value made; /* owned, nil while its size is not known */
+    size_t bytes;  /* its size, as far as it is known */
+    size_t filled;
+    size_t index; /* of the part that comes next */
+    size_t part_at;
+};
+
+static void native_text_filling_drop(struct vm *vm, void *state)
+{
+    value_unref(vm, ((struct native_text_filling *)state)->made);
+}
+static uint8_t *native_text_filling_to(const struct native_text_filling *filling)
+{
+    return (uint8_t *)string_bytes(filling->made).data + filling->filled; /* nobody else has it yet */
+}
+
+/* Copies as much of `from`, from part_at on, as a piece holds; true when that was the rest. */
+static bool native_text_fill(struct native_text_filling *filling, cy_bytes from)
+{
+    size_t count = cy_min_size(from.count - filling->part_at, NATIVE_TEXT_PIECE_BYTES);
+    if (count) memcpy(native_text_filling_to(filling), from.data + filling->part_at, count);
+    filling->filled += count;
+    filling->part_at += count;
+    if (filling->part_at < from.count) return false;
+    filling->part_at = 0;
+    return true;
+}
+
+/* Adds up the sizes of parts. False, failed, when one is no str. */
+static bool native_text_join_measure(struct native_call *call, size_t separator_bytes,
+                                     struct native_text_filling *filling)
 {
     cy_value parts = call->args[0];
-    cy_bytes separator = native_has_arg(call, 1) ? native_text_arg(call, 1) : CY_BYTES_NONE;
-    size_t count = list_count(parts), bytes = 0;
-    for (size_t i = 0; i < count; i++) {
+    size_t count = list_count(parts);
+    while (filling->index < count) {
+        size_t i = filling->index++;
         cy_value part = list_get(parts, i);
-        if (part.tag != TAG_STR)
-            return native_fail(call, CY_ERR(TYPE), "text.join: item %zu must be str, not %s", i,
-                               value_kind_text(call->vm, part));
-        bytes += string_bytes(part).count +
-                 (i > 0 ? separator.count : 0); /* below 2^28 items of 2^30 bytes: fits */
+        if (part.tag != TAG_STR) {
+            (void)native_fail(call, CY_ERR(TYPE), "text.join: item %zu must be str, not %s", i,
+                              value_kind_text(call->vm, part));
+            return false;
+        }
+        filling->bytes += string_bytes(part).count +
+                          (i > 0 ? separator_bytes : 0); /* below 2^28 items of 2^30 bytes: fits */
+        if (filling->index % NATIVE_TEXT_PIECE_ITEMS != 0) continue;
+        native_charge(call, NATIVE_TEXT_PIECE_ITEMS / 16);
+        if (native_turn_over(call)) return true;
     }
-    native_text_charge(call, bytes);
-    cy_value joined;
+    return true;
+}
+
+/* Parts and separators, in turn: index 2i is part i, 2i + 1 the separator behind it. True when all are there. */
+static bool native_text_join_fill(struct native_call *call, cy_bytes separator,
+                                  struct native_text_filling *filling)
+{
+    size_t count = list_count(call->args[0]), charged = filling->filled;
+    for (uint32_t steps = 1; filling->index + 1 < 2 * count; steps++) {
+        bool is_part = filling->index % 2 == 0;
+        cy_bytes from = is_part ? string_bytes(list_get(call->args[0], filling->index / 2)) : separator;
+        if (native_text_fill(filling, from)) filling->index++;
+        if (steps % NATIVE_TEXT_PIECE_ITEMS != 0 && filling->part_at == 0) continue;
+        native_text_charge(call, filling->filled - charged + 8 * NATIVE_TEXT_PIECE_ITEMS);
+        charged = filling->filled;
+        if (native_turn_over(call)) return false;
+    }
+    return true;
+}
+
+enum native_outcome native_text_join(struct native_call *call)
+{
+    cy_bytes separator = native_has_arg(call, 1) ? native_text_arg(call, 1) : CY_BYTES_NONE;
+    struct native_text_filling filling;
     uint8_t *to;
-    cy_err err = string_new_blank(call->vm, bytes, &joined, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.join");
-    for (size_t i = 0; i < count; i++) {
-        cy_bytes part = string_bytes(list_get(parts, i));
-        if (i > 0 && separator.count)
-            to = (uint8_t *)memcpy(to, separator.data, separator.count) + separator.count;
-        if (part.count) to = (uint8_t *)memcpy(to, part.data, part.count) + part.count;
+    if (!native_resume(call, &filling, sizeof filling))
+        filling = (struct native_text_filling){.made = value_nil()};
+    if (filling.made.tag == TAG_NIL) {
+        if (!native_text_join_measure(call, separator.count, &filling)) return NATIVE_FAIL;
+        if (filling.index < list_count(call->args[0]))
+            return native_pause(call, &filling, sizeof filling, native_text_filling_drop, "text.join");
+        cy_err err = string_new_blank(call->vm, filling.bytes, &filling.made, &to);
+        if (cy_failed(err)) return native_text_failed(call, err, "text.join");
+        filling.index = 0;
     }
-    return native_return(call, joined);
+    if (!native_text_join_fill(call, separator, &filling))
+        return native_pause(call, &filling, sizeof filling, native_text_filling_drop, "text.join");
+    CHECK(filling.filled == filling.bytes);
+    return native_return(call, filling.made);
 }
 
 /* Whether the code point at the start of `at` is one of `letters`; `*length_out` is its length. */
@@ -476,24 +638,49 @@ enum native_outcome native_text_remove_suffix(struct native_call *call)
                               "text.remove_suffix");
 }
 
-/* A text of known size, written once. */
-static cy_err native_text_put_between(struct native_call *call, cy_bytes text, size_t old_bytes,
-                                      cy_bytes with, const struct native_text_places *places,
-                                      cy_value *owned_out)
+/* Replace between two turns. */
+struct native_text_replacing {
+    struct native_text_places places;
+    struct native_text_filling filling;
+    size_t from; /* of the text, behind what is written */
+};
+
+static void native_text_replacing_drop(struct vm *vm, void *state)
 {
-    size_t bytes, from = 0;
-    uint8_t *to;
-    if (cy_mul_overflows(places->count, with.count, &bytes) ||
-        cy_add_overflows(bytes, text.count - places->count * old_bytes, &bytes))
+    struct native_text_replacing *replacing = state;
+    native_text_places_drop(vm, &replacing->places);
+    native_text_filling_drop(vm, &replacing->filling);
+}
+
+static cy_err native_text_replace_size(cy_bytes text, size_t old_bytes, cy_bytes with,
+                                       const struct native_text_places *places, size_t *bytes_out)
+{
+    if (cy_mul_overflows(places->count, with.count, bytes_out) ||
+        cy_add_overflows(*bytes_out, text.count - places->count * old_bytes, bytes_out))
         return CY_ERR(TOO_LARGE);
-    CY_TRY(string_new_blank(call->vm, bytes, owned_out, &to));
-    for (size_t i = 0; i < places->count; i++) {
-        to = (uint8_t *)mempcpy(to, text.data + from, places->items[i] - from);
-        if (with.count) to = (uint8_t *)mempcpy(to, with.data, with.count);
-        from = places->items[i] + old_bytes;
-    }
-    memcpy(to, text.data + from, text.count - from);
     return CY_OK;
+}
+
+/* Index 2i is the text before place i, 2i + 1 what stands there now; the last is the rest. True when all is there. */
+static bool native_text_replace_fill(struct native_call *call, cy_bytes text, size_t old_bytes, cy_bytes with,
+                                     struct native_text_replacing *replacing)
+{
+    const struct native_text_places *places = &replacing->places;
+    struct native_text_filling *filling = &replacing->filling;
+    size_t charged = filling->filled;
+    for (uint32_t steps = 1; filling->index <= 2 * places->count; steps++) {
+        size_t place = filling->index / 2, end = place < places->count ? places->items[place] : text.count;
+        bool before = filling->index % 2 == 0;
+        if (native_text_fill(filling, before ? cy_bytes_slice(text, replacing->from, end) : with)) {
+            filling->index++;
+            if (!before) replacing->from = places->items[place] + old_bytes;
+        }
+        if (steps % NATIVE_TEXT_PIECE_ITEMS != 0 && filling->part_at == 0) continue;
+        native_text_charge(call, filling->filled - charged + 8 * NATIVE_TEXT_PIECE_ITEMS);
+        charged = filling->filled;
+        if (native_turn_over(call)) return filling->index > 2 * places->count;
+    }
+    return true;
 }
 
 enum native_outcome native_text_replace(struct native_call *call)
@@ -502,33 +689,68 @@ enum native_outcome native_text_replace(struct native_call *call)
     size_t limit;
     if (old.count == 0) return native_fail(call, CY_ERR(VALUE), "text.replace: old is empty");
     if (!native_text_limit(call, 3, "text.replace", &limit)) return NATIVE_FAIL;
-    struct native_text_places places;
-    cy_value replaced;
-    cy_err err = native_text_find_places(call, text, old, limit, &places);
-    bool none = !cy_failed(err) && places.count == 0;
-    if (!cy_failed(err) && !none)
-        err = native_text_put_between(call, text, old.count, with, &places, &replaced);
-    native_text_places_fini(&places);
+    struct native_text_replacing replacing;
+    struct native_text_places *places = &replacing.places;
+    struct native_text_filling *filling = &replacing.filling;
+    uint8_t *to;
+    cy_err err = CY_OK;
+    if (native_resume(call, &replacing, sizeof replacing))
+        native_text_places_moved(places);
+    else {
+        native_text_places_init(call, places);
+        *filling = (struct native_text_filling){.made = value_nil()};
+        replacing.from = 0;
+    }
+    if (!places->complete) err = native_text_find_places(call, text, old, limit, places);
+    bool complete = !cy_failed(err) && places->complete, none = complete && places->count == 0;
+    if (complete && !none && filling->made.tag == TAG_NIL) {
+        err = native_text_replace_size(text, old.count, with, places, &filling->bytes);
+        if (!cy_failed(err)) err = string_new_blank(call->vm, filling->bytes, &filling->made, &to);
+    }
+    bool done = cy_failed(err) || none ||
+                (complete && native_text_replace_fill(call, text, old.count, with, &replacing));
+    if (!done)
+        return native_pause(call, &replacing, sizeof replacing, native_text_replacing_drop, "text.replace");
+    native_text_places_fini(places);
     if (cy_failed(err)) return native_text_failed(call, err, "text.replace");
-    return native_return(call, none ? native_take_arg(call, 0) : replaced);
+    return native_return(call, none ? native_take_arg(call, 0) : filling->made);
+}
+
+/* Copies what is there already behind itself, which begins with a piece of any phase of the text. */
+static void native_text_repeat_more(struct native_text_filling *filling, cy_bytes text)
+{
+    uint8_t *to = native_text_filling_to(filling);
+    bool first = filling->filled < text.count; /* a long text takes several pieces */
+    size_t phase = filling->filled % text.count;
+    size_t count = first ? text.count - phase : filling->filled - phase;
+    count = cy_min_size(cy_min_size(count, filling->bytes - filling->filled), NATIVE_TEXT_PIECE_BYTES);
+    memcpy(to, (first ? text.data : to - filling->filled) + phase, count);
+    filling->filled += count;
 }
 
 enum native_outcome native_text_repeat(struct native_call *call)
 {
     cy_bytes text = native_text_arg(call, 0);
     int64_t times = call->args[1].as.i;
-    size_t bytes;
+    struct native_text_filling filling;
+    uint8_t *to;
     if (times < 0)
         return native_fail(call, CY_ERR(VALUE), "text.repeat: times must be 0 or more, not %lld",
                            (long long)times);
-    cy_value repeated;
-    uint8_t *to;
-    cy_err err = cy_mul_overflows(text.count, (size_t)times, &bytes)
-                     ? CY_ERR(TOO_LARGE)
-                     : string_new_blank(call->vm, bytes, &repeated, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.repeat");
-    if (text.count)
-        for (int64_t i = 0; i < times; i++) to = (uint8_t *)memcpy(to, text.data, text.count) + text.count;
-    native_text_charge(call, bytes);
-    return native_return(call, repeated);
+    if (!native_resume(call, &filling, sizeof filling)) {
+        filling = (struct native_text_filling){.made = value_nil()};
+        cy_err err = cy_mul_overflows(text.count, (size_t)times, &filling.bytes)
+                         ? CY_ERR(TOO_LARGE)
+                         : string_new_blank(call->vm, filling.bytes, &filling.made, &to);
+        if (cy_failed(err)) return native_text_failed(call, err, "text.repeat");
+    }
+    while (filling.filled < filling.bytes) {
+        size_t before = filling.filled;
+        native_text_repeat_more(&filling, text);
+        native_text_charge(call, filling.filled - before);
+        if (filling.filled - before == NATIVE_TEXT_PIECE_BYTES && filling.filled < filling.bytes &&
+            native_turn_over(call))
+            return native_pause(call, &filling, sizeof filling, native_text_filling_drop, "text.repeat");
+    }
+    return native_return(call, filling.made);
 }

@@ -7,6 +7,7 @@
  */
 #include "vm/base/limits.h"
 #include "vm/native/native_text_internal.h"
+#include "vm/run/format.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,11 +64,11 @@ enum native_outcome native_text_number(struct native_call *call)
 
 enum native_outcome native_text_quote(struct native_call *call)
 {
-    struct builder built;
-    format_begin(call->vm, &built);
-    value_format(call->vm, call->args[0], true, &built);
-    cy_err err = format_end(call->vm, &built);
-    if (!cy_failed(err)) return native_text_return_built(call, &built, "text.quote");
-    builder_fini(&built);
-    return native_text_failed(call, err, "text.quote");
+    struct format_text text;
+    cy_value quoted;
+    if (!native_resume(call, &text, sizeof text)) format_text_begin(call->vm, &text);
+    if (!format_text_go(call->vm, &text, call->args, 1, FORMAT_QUOTED))
+        return native_pause(call, &text, sizeof text, format_text_drop, "text.quote");
+    cy_err err = format_text_end(call->vm, &text, &quoted);
+    return cy_failed(err) ? native_text_failed(call, err, "text.quote") : native_return(call, quoted);
 }

@@ -32,8 +32,8 @@ enum native_outcome native_time_refuse(struct native_call *call, const char *nat
                                        cy_bytes text)
 {
     text = cy_bytes_slice(text, 0, 48);
-    return native_fail(call, CY_ERR(BAD_FORMAT), "%s: expected %s: \"%.*s\"", native, expected,
-                       CY_BYTES_ARG(text));
+    return native_fail(call, CY_ERR(BAD_FORMAT), "%s: expected %s: \"%.*s\"", native,
+                       vm_text(call->vm, expected), CY_BYTES_ARG(text));
 }
 
 static enum native_outcome native_time_text(struct native_call *call, const char *native,

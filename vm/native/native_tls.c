@@ -74,6 +74,11 @@ static bool native_tls_fail(struct native_tls_files *files, cy_err err, int64_t 
     return false;
 }
 
+static bool native_tls_fail_text(struct native_tls_files *files, const char *text)
+{
+    return native_tls_fail(files, CY_ERR(VALUE), -1, cy_bytes_from_text(text));
+}
+
 static bool native_tls_fail_file(struct native_tls_files *files, cy_err err, int64_t index, cy_bytes path)
 {
     struct builder text;
@@ -154,8 +159,8 @@ static enum tls_version native_tls_version(cy_value value)
 static bool native_tls_certificate(struct native_tls_files *files, cy_value map, int64_t index,
                                    struct tls_certificate *out)
 {
-    static const char wanted[] =
-        "a certificate is {cert: str, key: str, ocsp: str}, the last may be left out";
+    const char *wanted = vm_text(
+        files->call->vm, "a certificate is {cert: str, key: str, ocsp: str}, the last may be left out");
     cy_value key, value, cert = value_nil(), secret = value_nil(), ocsp = value_nil();
     if (map.tag != TAG_MAP) return native_tls_fail(files, CY_ERR(TYPE), index, cy_bytes_from_text(wanted));
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
@@ -206,7 +211,7 @@ static bool native_tls_read_options(struct native_tls_files *files, const cy_val
     options->version_min = native_tls_version(values[NATIVE_TLS_MIN]);
     options->version_max = native_tls_version(values[NATIVE_TLS_MAX]);
     if (options->version_max && options->version_min > options->version_max)
-        return native_tls_fail(files, CY_ERR(VALUE), -1, CY_BYTES("min_version is above max_version"));
+        return native_tls_fail_text(files, vm_text(files->call->vm, "min_version is above max_version"));
     if (!native_tls_file(files, values[NATIVE_TLS_CA], -1, &options->client_ca) ||
         !native_tls_file(files, values[NATIVE_TLS_CRL], -1, &options->client_crl))
         return false;
@@ -311,7 +316,7 @@ static bool native_trust_read(struct native_tls_files *files, const cy_value *va
     options->use_system = values[NATIVE_TRUST_CA].tag != TAG_STR && !options->unverified;
     if (values[NATIVE_TRUST_DEPTH].tag == TAG_INT) options->depth = (uint32_t)values[NATIVE_TRUST_DEPTH].as.i;
     if ((values[NATIVE_TRUST_CERTIFICATE].tag == TAG_STR) != (values[NATIVE_TRUST_KEY].tag == TAG_STR))
-        return native_tls_fail(files, CY_ERR(VALUE), -1, CY_BYTES("certificate and key belong together"));
+        return native_tls_fail_text(files, vm_text(files->call->vm, "certificate and key belong together"));
     return native_tls_file(files, values[NATIVE_TRUST_CA], -1, &options->ca) &&
            native_tls_file(files, values[NATIVE_TRUST_CRL], -1, &options->crl) &&
            native_tls_file(files, values[NATIVE_TRUST_CERTIFICATE], -1, &options->certificate) &&

@@ -44,8 +44,8 @@ static bool native_url_take(struct native_call *call, const char *native, cy_byt
     const char *fault = url_parse(text, parts, &offset);
     if (!fault) return true;
     cy_bytes shown = cy_bytes_slice(text, 0, 64);
-    native_fail(call, CY_ERR(BAD_FORMAT), "%s: expected %s at byte %zu: \"%.*s\"", native, fault, offset,
-                CY_BYTES_ARG(shown));
+    native_fail(call, CY_ERR(BAD_FORMAT), "%s: expected %s at byte %zu: \"%.*s\"", native,
+                vm_text(call->vm, fault), offset, CY_BYTES_ARG(shown));
     return false;
 }
 
@@ -173,7 +173,9 @@ enum native_outcome native_url_build(struct native_call *call)
     const char *difference = fault ? NULL : native_url_difference(&parts, &again);
     if (!fault && !difference) return native_url_text(call, "url.build", &text);
     builder_fini(&text);
-    if (fault) return native_fail(call, CY_ERR(VALUE), "url.build: expected %s at byte %zu", fault, offset);
+    if (fault)
+        return native_fail(call, CY_ERR(VALUE), "url.build: expected %s at byte %zu",
+                           vm_text(call->vm, fault), offset);
     return native_fail(call, CY_ERR(VALUE), "url.build: this %s would be read as another part", difference);
 }
 

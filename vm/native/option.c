@@ -19,12 +19,12 @@ static uint32_t option_find_word(const char *const *words, cy_bytes word)
 }
 
 /* "a, b or c" */
-static void option_list_words(const char *const *words, char *text, size_t bytes_max)
+static void option_list_words(struct vm *vm, const char *const *words, char *text, size_t bytes_max)
 {
     size_t count = 0;
     text[0] = 0;
     for (size_t i = 0; words[i] && count < bytes_max; i++) {
-        const char *comma = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+        const char *comma = i == 0 ? "" : words[i + 1] ? ", " : vm_text(vm, " or ");
         count += (size_t)snprintf(text + count, bytes_max - count, "%s\"%s\"", comma, words[i]);
     }
 }
@@ -44,7 +44,7 @@ static bool option_take_word(struct native_call *call, const char *native, const
     if (value.tag != TAG_STR) return option_wrong(call, native, name, "str", value);
     *index_out = option_find_word(words, string_bytes(value));
     if (*index_out != UINT32_MAX) return true;
-    option_list_words(words, known, sizeof known);
+    option_list_words(call->vm, words, known, sizeof known);
     native_fail(call, CY_ERR(VALUE), "%s: %s must be %s, not \"%.40s\"", native, name, known,
                 (const char *)string_bytes(value).data);
     return false;
@@ -64,7 +64,7 @@ static bool option_take(struct native_call *call, const char *native, const stru
     case OPTION_LIST: return value.tag == TAG_LIST || option_wrong(call, native, row->name, "list", value);
     case OPTION_STR_OR_LIST:
         return value.tag == TAG_STR || value.tag == TAG_LIST ||
-               option_wrong(call, native, row->name, "str or list", value);
+               option_wrong(call, native, row->name, vm_text(call->vm, "str or list"), value);
     case OPTION_WORD: {
         uint32_t index = 0;
         if (!option_take_word(call, native, row->name, row->words, value, &index)) return false;
@@ -85,7 +85,8 @@ static bool option_take(struct native_call *call, const char *native, const stru
 static bool option_unknown(struct native_call *call, const char *native, const struct option_row *rows,
                            size_t row_count, cy_value key)
 {
-    if (key.tag != TAG_STR) return option_wrong(call, native, "the name of an option", "str", key);
+    if (key.tag != TAG_STR)
+        return option_wrong(call, native, vm_text(call->vm, "the name of an option"), "str", key);
     struct nearest nearest;
     nearest_init(&nearest, cy_bytes_slice(string_bytes(key), 0, 40));
     for (size_t i = 0; i < row_count; i++) nearest_offer(&nearest, cy_bytes_from_text(rows[i].name));

@@ -181,9 +181,14 @@ static bool repl_run_entry(struct repl *repl, cy_bytes entry, enum repl_show sho
 {
     struct runtime *runtime = repl->runtime;
     cy_value function;
-    if (!instance_export(runtime->instance, entry, &function)) return true; /* an input that only declares */
+    cy_err err = instance_export(runtime->instance, entry, &function);
+    if (cy_is(err, CY_ERR_NOT_FOUND)) return true; /* an input that only declares */
+    if (cy_failed(err)) {
+        repl_say_error(repl, err);
+        return false;
+    }
     repl_begin(repl);
-    cy_err err = vm_start(runtime->vm, runtime->instance, function, NULL, 0, repl_ended, repl, &repl->fiber);
+    err = vm_start(runtime->vm, runtime->instance, function, NULL, 0, repl_ended, repl, &repl->fiber);
     if (cy_failed(err)) {
         repl_say_error(repl, err);
         return false;

@@ -35,7 +35,7 @@ cy_err runtime_need_loop(struct runtime *runtime)
     if (runtime->loop) return CY_OK;
     CY_TRY(loop_new(runtime->options->io, &runtime->loop));
     loop_set_hook(runtime->loop, runtime_hook, runtime);
-    return CY_OK;
+    return interrupt_watch(runtime);
 }
 
 cy_err runtime_need_client(struct runtime *runtime)
@@ -63,9 +63,22 @@ void runtime_report_error(struct runtime *runtime, cy_value error)
     } else {
         vm_describe_error(runtime->vm, error, &text);
     }
-    if (text.count > 0 && text.data[text.count - 1] == '\n') text.count--;
-    fprintf(stderr, "%.*s\n", CY_BYTES_ARG(builder_view(&text)));
+    if (text.failed) { /* no memory even for saying it in full */
+        fprintf(stderr, "%.*s (%s)\n", CY_BYTES_ARG(error_message(runtime->vm, error)),
+                cy_err_text(CY_ERR(NO_MEMORY), runtime->options->korean));
+    } else {
+        if (text.count > 0 && text.data[text.count - 1] == '\n') text.count--;
+        fprintf(stderr, "%.*s\n", CY_BYTES_ARG(builder_view(&text)));
+    }
     builder_fini(&text);
+}
+
+/* Why it does not start: of want of memory, which may come in any step, we say it here; all else the step has said. */
+static int runtime_not_started(const struct runtime_options *options, cy_err err, int exit_code)
+{
+    if (!cy_is(err, CY_ERR_NO_MEMORY)) return exit_code;
+    fprintf(stderr, "%s: %s\n", options->program_name, cy_err_text(err, options->korean));
+    return EXIT_CODE_INTERNAL;
 }
 
 void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop)
@@ -73,8 +86,12 @@ void runtime_report_stop(struct runtime *runtime, const char *who, cy_value reco
     struct builder text;
     builder_init(&text);
     if (value_is_error(runtime->vm, record)) vm_describe_error(runtime->vm, record, &text);
-    if (text.count == 0) builder_printf(&text, "stop: %s\n", cy_err_text(stop, runtime->options->korean));
-    fprintf(stderr, "%s: %.*s", who, CY_BYTES_ARG(builder_view(&text)));
+    if (text.failed || text.count == 0) {
+        fprintf(stderr, "%s: stop: %s%s\n", who, cy_err_text(stop, runtime->options->korean),
+                text.failed ? " (no memory for where)" : "");
+    } else {
+        fprintf(stderr, "%s: %.*s", who, CY_BYTES_ARG(builder_view(&text)));
+    }
     builder_fini(&text);
 }
 
@@ -91,12 +108,15 @@ void runtime_drive(struct runtime *runtime, const bool *flag)
             runtime_request_exit(runtime, EXIT_CODE_INTERNAL);
             continue;
         }
+        interrupt_look(runtime);
         bool more = vm_run(runtime->vm);
         if (runtime->loop) loop_wake(runtime->loop); /* made just now: its first turn must not wait */
         if (runtime->workers.pending) {
             runtime_become(runtime);
         } else if (!more && !runtime->loop && !*flag && !runtime->exit_requested) {
-            fprintf(stderr, "%s: every task waits for another one: nothing can go on\n",
+            fprintf(stderr,
+                    runtime->options->korean ? "%s: 모든 작업이 서로를 기다립니다: 더 나아갈 수 없습니다\n"
+                                             : "%s: every task waits for another one: nothing can go on\n",
                     runtime->options->program_name);
             runtime_request_exit(runtime, EXIT_CODE_PROGRAM);
         }
@@ -171,6 +191,7 @@ static void runtime_become(struct runtime *runtime)
 {
     struct workers_request *workers = &runtime->workers;
     workers->pending = false;
+    interrupt_close(runtime); /* the master has signals of its own, and its children theirs */
     struct master_options options = {
         .worker_count = workers->count,
         .user = workers->user,
@@ -210,10 +231,12 @@ static void runtime_main_ended(struct vm *vm, void *context, enum call_outcome o
     struct runtime *runtime = context;
     (void)vm;
     runtime->main_ended = true;
+    int interrupted = runtime->interrupt.signal;
+    if (interrupted) runtime_request_exit(runtime, EXIT_CODE_SIGNAL + interrupted);
     if (outcome == CALL_RETURNED) return;
     if (outcome == CALL_FAILED) {
         runtime_report_error(runtime, value);
-    } else {
+    } else if (!interrupted) {
         runtime_report_stop(runtime, runtime->options->program_name, value, stop);
     }
     bool configuration = outcome == CALL_FAILED && cy_is(error_reason(vm, value), CY_ERR_CONFIGURATION);
@@ -241,11 +264,14 @@ static cy_err runtime_start_main(struct runtime *runtime)
     const struct export_entry *entry =
         program_find_export(program, program->module_count - 1, CY_BYTES("main"));
     cy_value function, args;
-    if (!entry || entry->kind != EXPORT_FUNCTION ||
-        !instance_export(runtime->instance, CY_BYTES("main"), &function)) {
-        fprintf(stderr, "%s: the program exports no function `main`\n", runtime->options->program_name);
+    if (!entry || entry->kind != EXPORT_FUNCTION) {
+        fprintf(stderr,
+                runtime->options->korean ? "%s: 프로그램이 함수 `main`을 내보내지 않습니다\n"
+                                         : "%s: the program exports no function `main`\n",
+                runtime->options->program_name);
         return CY_ERR(NOT_FOUND);
     }
+    CY_TRY(instance_export(runtime->instance, CY_BYTES("main"), &function));
     CY_TRY(runtime_main_args(runtime, &args));
     uint32_t arg_count = program->functions[entry->index].param_count > 0 ? 1 : 0;
     struct fiber *fiber;
@@ -301,6 +327,7 @@ cy_err runtime_open(struct runtime *runtime)
     };
     CY_TRY(runtime_report_open(runtime));
     options.profile = runtime->profile;
+    if (runtime->options->stats) options.holds = &runtime->holds;
     CY_TRY(random_hash_seed(&options.seed));
     map_init(&runtime->literal_upstreams, options.seed);
     return vm_new(&options, &runtime->vm);
@@ -325,6 +352,8 @@ static void runtime_close(struct runtime *runtime)
         vm_free(&runtime->vm);
         serve_free_calls(runtime);
     }
+    interrupt_close(runtime);
+    input_close(runtime);
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->deadline_timer);
     native_run_leave(runtime);
     job_shut(runtime);
@@ -347,6 +376,7 @@ static void runtime_close(struct runtime *runtime)
     explicit_bzero(runtime->tls_seed, sizeof runtime->tls_seed);
     runtime_free_shared(runtime);
     if (!runtime->helpers_hang) path_rules_free(&runtime->rules);
+    input_fini(runtime);
     runtime_output_shut(runtime);
 }
 
@@ -356,7 +386,7 @@ static cy_err runtime_open_rules(struct runtime *runtime)
     const char *fault, *paths = getenv("CROWNY_PATHS");
     cy_err err = path_rules_new(runtime->options->path_rules, runtime->options->path_rule_count,
                                 paths && strcmp(paths, "walk") == 0, &runtime->rules, &fault);
-    if (cy_failed(err)) {
+    if (cy_failed(err) && !cy_is(err, CY_ERR_NO_MEMORY)) {
         char why[128];
         fprintf(stderr, "%s: --allow, --deny: %s: %s\n", runtime->options->program_name, fault,
                 cy_err_describe(err, runtime->options->korean, why, sizeof why));
@@ -368,21 +398,25 @@ static cy_err runtime_open_rules(struct runtime *runtime)
 static int runtime_run_in(struct runtime *runtime)
 {
     struct loaded_program *loaded;
-    if (cy_failed(runtime_open_rules(runtime))) return EXIT_CODE_USAGE;
-    cy_err err = runtime_open(runtime);
+    cy_err err = runtime_open_rules(runtime);
+    if (cy_failed(err)) return runtime_not_started(runtime->options, err, EXIT_CODE_USAGE);
+    err = runtime_open(runtime);
     if (cy_failed(err)) {
         fprintf(stderr, "%s: %s\n", runtime->options->program_name,
                 cy_err_text(err, runtime->options->korean));
         return EXIT_CODE_INTERNAL;
     }
     err = configure_load_program(runtime, runtime->options->program, &loaded);
-    if (cy_failed(err)) return EXIT_CODE_BAD_TOAU;
+    if (cy_failed(err)) return runtime_not_started(runtime->options, err, EXIT_CODE_BAD_TOAU);
     if (runtime->options->tests) {
         runtime_test_all(runtime, loaded);
         return runtime->options->tests->failed_count ? EXIT_CODE_PROGRAM : EXIT_CODE_OK;
     }
     if (cy_failed(configure_new_instance(runtime, loaded, &runtime->instance))) return EXIT_CODE_PROGRAM;
-    if (cy_failed(runtime_start_main(runtime))) return EXIT_CODE_PROGRAM;
+    err = interrupt_open(runtime);
+    if (cy_failed(err)) log_write(&runtime->log, LOG_WARN, "signals: %s", cy_err_text(err, false));
+    err = runtime_start_main(runtime);
+    if (cy_failed(err)) return runtime_not_started(runtime->options, err, EXIT_CODE_PROGRAM);
     runtime_drive(runtime, &runtime->main_ended);
     return runtime->exit_requested ? runtime->exit_code : EXIT_CODE_OK;
 }
@@ -401,6 +435,8 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     runtime->plan.program = options->program;
     builder_init(&runtime->wanted);
     log_init(&runtime->log);
+    interrupt_init(&runtime->interrupt);
+    input_init(&runtime->input_stream);
     *runtime_out = runtime;
     return CY_OK;
 }
@@ -417,7 +453,8 @@ void runtime_free(struct runtime **runtime)
 int runtime_run(const struct runtime_options *options)
 {
     struct runtime *runtime;
-    if (cy_failed(runtime_new(options, &runtime))) return EXIT_CODE_INTERNAL;
+    cy_err err = runtime_new(options, &runtime);
+    if (cy_failed(err)) return runtime_not_started(options, err, EXIT_CODE_INTERNAL);
     int exit_code = runtime_run_in(runtime);
     runtime_report_end(runtime);
     runtime_free(&runtime);

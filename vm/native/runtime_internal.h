@@ -17,12 +17,15 @@
 #include "vm/http/client.h"
 #include "vm/http/server.h"
 #include "vm/native/generation.h"
+#include "vm/native/input.h"
+#include "vm/native/interrupt.h"
 #include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
 #include "vm/net/dns.h"
 #include "vm/net/loop.h"
 #include "vm/net/master.h"
 #include "vm/net/tls.h"
+#include "vm/run/holds.h"
 #include "vm/run/vm.h"
 #include "vm/sys/output.h"
 #include "vm/sys/path_rules.h"
@@ -141,11 +144,14 @@ struct runtime {
     struct shared_named tables[LIMIT_SHARED_TABLES];
     uint32_t table_count;
     struct native_run *ending_runs; /* killed, not gone yet (native_run.c) */
+    struct interrupt interrupt;
+    struct input input_stream; /* standard input */
     bool closing;
     bool main_ended;
     bool exit_requested;
     int exit_code;
     struct profile *profile; /* NULL without --profile */
+    struct holds holds;      /* with --stats */
 };
 
 static inline struct runtime *runtime_of(struct vm *vm) { return (struct runtime *)vm_host(vm); }

@@ -25,6 +25,7 @@ cy_err runtime_report_open(struct runtime *runtime)
 void runtime_report_worker(struct runtime *runtime)
 {
     if (runtime->profile) profile_clear(runtime->profile);
+    holds_clear(&runtime->holds);
 }
 
 static bool runtime_report_is_svg(const char *path)
@@ -97,6 +98,7 @@ static void runtime_report_stats(struct runtime *runtime)
     builder_init(&text);
     if (runtime->link) builder_printf(&text, "worker %u\n", runtime->worker_index);
     heap_stats_describe(runtime->vm, &stats, runtime->options->korean, &text);
+    holds_describe(&runtime->holds, runtime->options->korean, &text);
     fflush(stdout);
     fprintf(stderr, "%.*s", CY_BYTES_ARG(builder_view(&text)));
     heap_stats_fini(&stats);

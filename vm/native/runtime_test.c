@@ -36,8 +36,9 @@ static void runtime_test_one(struct runtime_test_run *run, struct instance *inst
 {
     struct runtime *runtime = run->runtime;
     cy_value function;
-    CHECK(instance_export(instance, name, &function));
-    cy_err err = vm_start(runtime->vm, instance, function, NULL, 0, runtime_test_ended, run, NULL);
+    cy_err err = instance_export(instance, name, &function);
+    if (!cy_failed(err))
+        err = vm_start(runtime->vm, instance, function, NULL, 0, runtime_test_ended, run, NULL);
     if (cy_failed(err)) {
         builder_text(&run->why, cy_err_text(err, runtime->options->korean));
         return;

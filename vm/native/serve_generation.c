@@ -30,9 +30,13 @@ static bool serve_generation_adopt(struct configuring *configuring)
     struct runtime *runtime = configuring->runtime;
     struct serving *serving = &runtime->serving;
     cy_value handle;
-    if (!instance_export(configuring->instance, CY_BYTES("handle"), &handle)) {
-        fprintf(stderr, "%s: the program exports no function `handle`, which http.serve calls\n",
-                runtime->options->program_name);
+    cy_err err = instance_export(configuring->instance, CY_BYTES("handle"), &handle);
+    if (cy_failed(err)) {
+        const char *why = runtime->options->korean
+                              ? "프로그램이 http.serve가 부르는 함수 `handle`을 내보내지 않습니다"
+                              : "the program exports no function `handle`, which http.serve calls";
+        if (!cy_is(err, CY_ERR_NOT_FOUND)) why = cy_err_text(err, runtime->options->korean);
+        fprintf(stderr, "%s: %s\n", runtime->options->program_name, why);
         configuring->exit_code = EXIT_CODE_PROGRAM;
         return false;
     }

@@ -13,6 +13,7 @@
 #include "vm/base/mem.h"
 #include "vm/native/native_tls.h"
 #include "vm/native/runtime_internal.h"
+#include "vm/run/native_call.h"
 #include "vm/run/object.h"
 
 #include <stdio.h>
@@ -34,15 +35,17 @@ static cy_err serve_address_read(struct vm *vm, cy_value item, struct serve_addr
             } else if (cy_bytes_equal(name, CY_BYTES("tls"))) {
                 tls = value;
             } else {
-                builder_printf(fault, "an entry of listen has address (str) and tls (http.tls), not \"%.*s\"",
-                               CY_BYTES_ARG(name));
+                builder_printf(
+                    fault,
+                    vm_text(vm, "an entry of listen has address (str) and tls (http.tls), not \"%.*s\""),
+                    CY_BYTES_ARG(name));
                 return CY_ERR(VALUE);
             }
         }
     }
     struct tls_server *server = tls.tag == TAG_NIL ? NULL : opaque_payload(tls, &native_tls_server_type);
     if (tls.tag != TAG_NIL && !server) {
-        builder_printf(fault, "tls of a listen entry is what http.tls gives, not %s",
+        builder_printf(fault, vm_text(vm, "tls of a listen entry is what http.tls gives, not %s"),
                        value_kind_text(vm, tls));
         return CY_ERR(TYPE);
     }
@@ -50,9 +53,11 @@ static cy_err serve_address_read(struct vm *vm, cy_value item, struct serve_addr
     uint16_t port;
     bool inherited = cy_bytes_start_with(text, CY_BYTES("fd@"));
     if (!inherited && cy_failed(address_split(text, &host, &port))) {
-        builder_printf(fault,
-                       "\"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", \":80\", \"fd@3\"",
-                       CY_BYTES_ARG(text));
+        builder_printf(
+            fault,
+            vm_text(vm,
+                    "\"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", \":80\", \"fd@3\""),
+            CY_BYTES_ARG(text));
         return CY_ERR(BAD_ADDRESS);
     }
     row->text = mem_alloc(text.count + 1);
@@ -68,7 +73,8 @@ cy_err serve_addresses_read(struct vm *vm, cy_value list, struct serve_address *
     uint32_t count = 0;
     *count_out = 0;
     if (list.tag != TAG_LIST || list_count(list) == 0 || list_count(list) > LIMIT_SERVE_LISTEN) {
-        builder_printf(fault, "listen must name 1..%d addresses (SERVE_LISTEN)", LIMIT_SERVE_LISTEN);
+        builder_printf(fault, vm_text(vm, "listen must name 1..%d addresses (SERVE_LISTEN)"),
+                       LIMIT_SERVE_LISTEN);
         return CY_ERR(VALUE);
     }
     for (size_t i = 0; i < list_count(list); i++) {

@@ -169,10 +169,10 @@ static cy_err yaml_walk_syntax_fault(struct yaml_walk_state *state)
     const yaml_parser_t *parser = &state->parser;
     bool korean = state->options->korean;
     struct builder *message = &state->fault->message;
-    if (parser->error == YAML_MEMORY_ERROR) return CY_ERR(NO_MEMORY);
-    const char *problem = parser->problem ? parser->problem : "malformed";
-    builder_text(message,
-                 yaml_walk_translate(yaml_walk_problems, CY_COUNT_OF(yaml_walk_problems), problem, korean));
+    /* Some of libyaml's own failed allocations are told by the lack of a problem alone. */
+    if (parser->error == YAML_MEMORY_ERROR || !parser->problem) return CY_ERR(NO_MEMORY);
+    builder_text(message, yaml_walk_translate(yaml_walk_problems, CY_COUNT_OF(yaml_walk_problems),
+                                              parser->problem, korean));
     if (parser->error == YAML_READER_ERROR) {
         yaml_walk_place_of_offset(state, parser->problem_offset);
         if (parser->problem_value > 0) builder_printf(message, " (U+%04X)", (unsigned)parser->problem_value);

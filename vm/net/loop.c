@@ -31,7 +31,7 @@ static const struct loop_backend *const loop_backends[] = {
 
 static void loop_read_clocks(struct loop *loop)
 {
-    loop->now_ms = loop->backend->clock_ns(loop->state) / 1000000u;
+    loop->now_ms = loop_now_ns(loop) / 1000000u;
     loop->wall_seconds = loop->backend->wall_ms(loop->state) / 1000;
 }
 
@@ -105,7 +105,16 @@ cy_err loop_flush(struct loop *loop)
 
 const char *loop_backend_name(const struct loop *loop) { return loop->backend->name; }
 uint64_t loop_now_ms(const struct loop *loop) { return loop->now_ms; }
-uint64_t loop_now_ns(const struct loop *loop) { return loop->backend->clock_ns(loop->state); }
+uint64_t loop_now_ns(const struct loop *loop)
+{
+    return loop->backend->clock_ns(loop->state) + loop->skipped_ns;
+}
+void loop_skip_ms(struct loop *loop, uint64_t ms)
+{
+    CHECK(!loop->in_turn);
+    loop->skipped_ns += ms * 1000000u;
+    loop_read_clocks(loop);
+}
 int64_t loop_wall_seconds(const struct loop *loop) { return loop->wall_seconds; }
 struct buffer_pool *loop_buffers(struct loop *loop) { return loop->buffers; }
 void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out)

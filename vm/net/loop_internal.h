@@ -115,6 +115,7 @@ struct loop {
     struct buffer_pool *buffers;
     struct timer_wheel *wheel;
     uint64_t now_ms;
+    uint64_t skipped_ns; /* what tests let the clock go ahead of the system's */
     int64_t wall_seconds;
     struct loop_op *complete_first; /* completed, not yet delivered, in order of completion */
     struct loop_op *complete_last;
@@ -139,6 +140,9 @@ struct loop {
 
 /* A loop on a given back end; `context` goes to its `open`. */
 CY_NODISCARD cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loop **loop_out);
+/* For tests, outside of a turn: from now on it is so much later, so that what is due by then fires in the next turn
+ * without a wait. The wall clock stays. */
+void loop_skip_ms(struct loop *loop, uint64_t ms);
 /* For back ends, from inside `wait`: notes what the events say and tries the operations that wait for it. */
 void loop_on_event(struct loop_socket *socket, unsigned events);
 /* For loop.c: takes a completed operation out of its socket and tells its owner. */

@@ -8,6 +8,16 @@
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
 
+/* An entry that says itself what it is: not just a place. */
+static bool describe_is_place(bool korean, cy_bytes text)
+{
+    const char *const others[] = {"defer: ", "... ", vm_message_text(MESSAGE_PLACE_SPAWNED, korean),
+                                  vm_message_text(MESSAGE_PLACE_AWAITED, korean)};
+    for (size_t i = 0; i < CY_COUNT_OF(others); i++)
+        if (cy_bytes_start_with(text, cy_bytes_from_text(others[i]))) return false;
+    return true;
+}
+
 void vm_describe_error(struct vm *vm, cy_value error, struct builder *out)
 {
     if (!value_is_error(vm, error)) {
@@ -23,10 +33,8 @@ void vm_describe_error(struct vm *vm, cy_value error, struct builder *out)
         cy_value place = list_item(list_of(places), i);
         if (place.tag != TAG_STR) continue;
         cy_bytes text = string_bytes(place);
-        bool is_place = !cy_bytes_start_with(text, CY_BYTES("defer: ")) &&
-                        !cy_bytes_start_with(text, CY_BYTES("... ")) &&
-                        !cy_bytes_start_with(text, CY_BYTES("spawned in ")) &&
-                        !cy_bytes_start_with(text, CY_BYTES("awaited in "));
-        builder_printf(out, "  %s%.*s\n", is_place ? "at " : "", CY_BYTES_ARG(text));
+        bool korean = vm_is_korean(vm);
+        const char *before = describe_is_place(korean, text) ? vm_message_text(MESSAGE_PLACE, korean) : "";
+        builder_printf(out, "  %s%.*s\n", before, CY_BYTES_ARG(text));
     }
 }

@@ -112,9 +112,12 @@ static bool error_value_raise(struct vm *vm, cy_err reason, cy_value owned_data,
     struct builder text;
     builder_init(&text);
     builder_vprintf(&text, vm_message_text(message, vm_is_korean(vm)), arguments);
-    cy_bytes view =
-        text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(vm))) : builder_view(&text);
-    cy_value error = error_make(vm, reason, view, owned_data);
+    cy_value error;
+    if (text.failed) { /* half an error would be taken for a whole one */
+        value_unref(vm, owned_data);
+        error = value_ref(vm->memory_error);
+    } else
+        error = error_make(vm, reason, builder_view(&text), owned_data);
     builder_fini(&text);
     return error_raise_value(vm, error);
 }

@@ -10,6 +10,7 @@
 #include "vm/run/fiber.h"
 
 #include "vm/base/limits.h"
+#include "vm/run/holds.h"
 #include "vm/run/profile.h"
 #include "vm/run/vm_internal.h"
 
@@ -352,7 +353,8 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
     uint64_t heap_bytes = memory_turn_begin(vm);
     fiber->state = FIBER_RUNNING;
     /* The first turn of a burst is not measured: a short call must not pay for two system calls. */
-    bool measured = fiber->yielded || (profile && profile_wants_time(profile));
+    struct holds *holds = vm->options.holds;
+    bool measured = fiber->yielded || holds || (profile && profile_wants_time(profile));
     uint64_t start_ns = measured ? vm_cpu_ns(vm) : 0;
     enum interp_outcome outcome = interp_run(vm, fiber);
     uint64_t steps = vm->budget < budget ? (uint64_t)(budget - vm->budget) : 0;
@@ -361,6 +363,7 @@ void fiber_turn(struct vm *vm, struct fiber *fiber)
                                                          : 0;
     vm->counters.instructions += steps;
     if (profile) profile_turn(profile, fiber, steps, spent_ns);
+    if (holds) holds_turn(holds, fiber, spent_ns);
     vm->running = outer;
     vm->budget = outer_budget;
     switch (outcome) {

@@ -109,6 +109,7 @@ struct task {
     struct task_join *join; /* who waits for it; NULL: nobody */
     uint32_t join_index;
     bool unnamed;  /* spawned as a statement: nobody has its handle */
+    bool heard;    /* a task that does not own it has waited for it: an error is not the owner's any more */
     bool unwanted; /* task.cancel, task.race: how it ends is nobody's business any more */
     uint32_t spawn_function;
     uint32_t spawn_step;
@@ -173,6 +174,8 @@ struct task *task_of_handle(struct vm *vm, cy_value handle);
 /* What a waiter gets: the result, or an error with the places of spawning and, unless `waiter` is NULL, of waiting. */
 enum fiber_resume task_take_result(struct vm *vm, struct task *task, struct fiber *waiter,
                                    cy_value *owned_out);
+/* The same for who does not own the task: the result stays for the owner. */
+enum fiber_resume task_read_result(struct vm *vm, struct task *task, cy_value *owned_out);
 
 /* -- task_join.c: the task has ended; the join, and with its last one the task, may be gone afterwards */
 void task_join_note(struct vm *vm, struct task *task);
@@ -180,6 +183,8 @@ void task_join_note(struct vm *vm, struct task *task);
 /* -- places.c */
 /* Notes the places of all frames in an error that has none yet. */
 void places_note(struct vm *vm, struct fiber *fiber, cy_value error);
+/* For holds.h: the place of the step that ended the turn. */
+void places_describe_turn(const struct fiber *fiber, struct builder *out);
 /* An error passes from a task to the one that waits: where it was spawned, and the waiter's frames (NULL: none). */
 void places_cross(struct vm *vm, cy_value error, struct instance *instance, uint32_t function, uint32_t step,
                   struct fiber *waiter);

@@ -24,6 +24,8 @@
 enum { HEAP_DRAIN_STEPS = 4096 };
 /* One content is a value of 16 bytes at least, so this frees two bytes for each that is taken. */
 enum { HEAP_DEBT_STEPS = 16, HEAP_DEBT_BYTES_PER_STEP = 8 };
+/* What one allocation pays at most, about 5 ms: a large one must not free all that is waiting in one go. */
+enum { HEAP_DEBT_STEPS_MAX = 1 << 18 };
 /* An allocation that may take a task past its soft limit within one turn (memory.c). */
 enum { HEAP_LARGE_BYTES = 1 << 20 };
 
@@ -31,29 +33,36 @@ static bool heap_fits(struct vm *vm, size_t bytes)
 {
     if (CY_UNLIKELY(bytes >= HEAP_LARGE_BYTES) && vm->running && !memory_may_allocate(vm, bytes))
         return false;
-    if (bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes) return true;
+    uint64_t held = vm->held_bytes;
+    if (bytes <= vm->heap_bytes_max && vm->heap_bytes + held <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
-    while (heap_drain(vm, HEAP_DRAIN_STEPS)) {}
-    return bytes <= vm->heap_bytes_max && vm->heap_bytes <= vm->heap_bytes_max - bytes;
+    bool more = vm->dead != NULL;
+    while (more && (bytes > vm->heap_bytes_max || vm->heap_bytes + held > vm->heap_bytes_max - bytes))
+        more = heap_drain(vm, HEAP_DRAIN_STEPS); /* no more than it takes */
+    return bytes <= vm->heap_bytes_max && vm->heap_bytes + held <= vm->heap_bytes_max - bytes;
 }
 
 static inline void heap_pay_debt(struct vm *vm, size_t bytes)
 {
     if (CY_UNLIKELY(vm->dead) && !vm->freeing) {
-        heap_drain(vm, HEAP_DEBT_STEPS + bytes / HEAP_DEBT_BYTES_PER_STEP);
+        size_t steps = HEAP_DEBT_STEPS + bytes / HEAP_DEBT_BYTES_PER_STEP;
+        heap_drain(vm, cy_min_size(steps, HEAP_DEBT_STEPS_MAX));
     }
 }
 
-void *heap_alloc(struct vm *vm, size_t bytes)
+static inline void *heap_get(struct vm *vm, size_t bytes, void *(*get)(size_t bytes))
 {
     heap_pay_debt(vm, bytes);
     if (!heap_fits(vm, bytes)) return NULL;
-    void *block = mem_alloc(bytes);
+    void *block = get(bytes);
     if (!block) return NULL;
     vm->heap_bytes += bytes;
     if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
     return block;
 }
+
+void *heap_alloc(struct vm *vm, size_t bytes) { return heap_get(vm, bytes, mem_alloc); }
+void *heap_alloc_zeroed(struct vm *vm, size_t bytes) { return heap_get(vm, bytes, mem_alloc_zeroed); }
 
 void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes)
 {
@@ -74,6 +83,30 @@ void heap_free(struct vm *vm, void *block, size_t bytes)
     DCHECK(vm->heap_bytes >= bytes);
     vm->heap_bytes -= bytes;
     mem_free(block);
+}
+
+bool heap_count(struct vm *vm, size_t bytes)
+{
+    if (!heap_fits(vm, bytes)) return false;
+    vm->heap_bytes += bytes;
+    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+    return true;
+}
+
+void heap_uncount(struct vm *vm, size_t bytes)
+{
+    DCHECK(vm->heap_bytes >= bytes);
+    vm->heap_bytes -= bytes;
+}
+
+void *heap_adopt(struct vm *vm, void *block, size_t bytes)
+{
+    if (!heap_fits(vm, bytes)) return NULL;
+    void *moved = mem_resize(block, bytes);
+    if (!moved) return NULL;
+    vm->heap_bytes += bytes;
+    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+    return moved;
 }
 
 void *heap_new_object(struct vm *vm, enum value_tag tag, size_t bytes)

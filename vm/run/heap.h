@@ -22,9 +22,16 @@ struct container {
 };
 
 CY_NODISCARD void *heap_alloc(struct vm *vm, size_t bytes);
+CY_NODISCARD void *heap_alloc_zeroed(struct vm *vm,
+                                     size_t bytes); /* a large one costs nothing until it is used */
 /* On failure the old block is untouched. */
 CY_NODISCARD void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes);
 void heap_free(struct vm *vm, void *block, size_t bytes);
+/* Memory of mem.h that is kept over turns counts as the heap's meanwhile. False when it does not fit. */
+CY_NODISCARD bool heap_count(struct vm *vm, size_t bytes);
+void heap_uncount(struct vm *vm, size_t bytes);
+/* A block of mem.h becomes one of the heap, cut to `bytes`. On failure it stays what and whose it was. */
+CY_NODISCARD void *heap_adopt(struct vm *vm, void *block, size_t bytes);
 
 /* An object with one reference; only the head is set. */
 CY_NODISCARD void *heap_new_object(struct vm *vm, enum value_tag tag, size_t bytes);

@@ -356,18 +356,18 @@ cy_err instance_new(struct vm *vm, const struct program *program, struct instanc
 
 const struct program *instance_program(const struct instance *instance) { return instance->program; }
 
-bool instance_export(struct instance *instance, cy_bytes name, cy_value *function_out)
+cy_err instance_export(struct instance *instance, cy_bytes name, cy_value *function_out)
 {
     const struct program *program = instance->program;
-    if (program->module_count == 0) return false;
+    if (program->module_count == 0) return CY_ERR(NOT_FOUND);
     const struct export_entry *entry = program_find_export(program, program->module_count - 1, name);
-    if (!entry || entry->kind != EXPORT_FUNCTION) return false;
+    if (!entry || entry->kind != EXPORT_FUNCTION) return CY_ERR(NOT_FOUND);
     cy_value *cached = &instance->function_values[entry->index];
-    if (cached->tag == TAG_NIL &&
-        cy_failed(function_new(instance->vm, instance, entry->index, false, 0, cached))) {
-        *cached = value_nil();
-        return false;
+    if (cached->tag == TAG_NIL) {
+        cy_value made;
+        CY_TRY(function_new(instance->vm, instance, entry->index, false, 0, &made));
+        *cached = made;
     }
     *function_out = *cached;
-    return true;
+    return CY_OK;
 }

@@ -609,7 +609,7 @@ invoke : {
     STEP(RECORD) : SLOW(slow_record(vm, r, instance, step));
     STEP(RANGE) : SLOW(slow_range(vm, r, step));
     STEP(REF) : SLOW(slow_ref(vm, r, step));
-    STEP(TEXT) : SLOW(slow_text(vm, r, step));
+    STEP(TEXT) : SLOW(slow_text(fiber, r, step));
 
     /* -- reading inside values --------------------------------------------------------------------------- */
     READ_ITEM(INDEX_, , SLOT(c)->tag == TAG_INT, SLOT(c)->as.i)

@@ -5,6 +5,7 @@
  * In:   slots. Out: see interp_slow.h.
  */
 #include "vm/base/limits.h"
+#include "vm/run/format.h"
 #include "vm/run/interp_slow.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
@@ -94,15 +95,50 @@ bool slow_ref(struct vm *vm, cy_value *r, const struct run_step *step)
     return true;
 }
 
-bool slow_text(struct vm *vm, cy_value *r, const struct run_step *step)
+/* What an earlier turn has left of a long text. */
+struct slow_text_work {
+    struct format_text text;
+};
+
+static void slow_text_free(struct vm *vm, void *work)
 {
-    struct builder text;
-    format_begin(vm, &text);
-    for (uint32_t i = 0; i < step->x; i++) value_format(vm, run_slot(r, step->b)[i], false, &text);
+    struct slow_text_work *kept = work;
+    format_text_drop(vm, &kept->text);
+    heap_free(vm, kept, sizeof *kept);
+}
+
+/* The turn is over: keeps the text for the next one. */
+static bool slow_text_pause(struct fiber *fiber, struct format_text *text)
+{
+    struct vm *vm = fiber->vm;
+    struct slow_text_work *kept = heap_alloc(vm, sizeof *kept);
+    if (!kept) {
+        format_text_drop(vm, text);
+        return error_raise_plain(vm, CY_ERR(NO_MEMORY));
+    }
+    kept->text = *text;
+    fiber->work = kept;
+    fiber->work_free = slow_text_free;
+    vm->step_paused = true;
+    return false;
+}
+
+bool slow_text(struct fiber *fiber, cy_value *r, const struct run_step *step)
+{
+    struct vm *vm = fiber->vm;
+    struct slow_text_work *kept = fiber->work;
+    struct format_text text;
+    if (CY_UNLIKELY(kept != NULL)) {
+        CHECK(fiber->work_free == slow_text_free);
+        text = kept->text;
+        fiber->work = NULL;
+        heap_free(vm, kept, sizeof *kept);
+    } else
+        format_text_begin(vm, &text);
+    if (!format_text_go(vm, &text, run_slot(r, step->b), step->x, FORMAT_PLAIN))
+        return slow_text_pause(fiber, &text);
     cy_value joined;
-    cy_err err = format_end(vm, &text);
-    if (!cy_failed(err)) err = string_new(vm, builder_view(&text), &joined);
-    builder_fini(&text);
+    cy_err err = format_text_end(vm, &text, &joined);
     if (cy_failed(err)) return slow_too_large(vm, err, "FORMAT_BYTES");
     for (uint32_t i = 0; i < step->x; i++) slow_clear(vm, &run_slot(r, step->b)[i]);
     slow_put(vm, run_slot(r, step->a), joined);

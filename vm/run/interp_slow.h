@@ -56,7 +56,7 @@ bool slow_map(struct vm *vm, cy_value *r, const struct run_step *step);
 bool slow_record(struct vm *vm, cy_value *r, const struct instance *instance, const struct run_step *step);
 bool slow_range(struct vm *vm, cy_value *r, const struct run_step *step);
 bool slow_ref(struct vm *vm, cy_value *r, const struct run_step *step);
-bool slow_text(struct vm *vm, cy_value *r, const struct run_step *step);
+bool slow_text(struct fiber *fiber, cy_value *r, const struct run_step *step);
 bool slow_iter_begin(struct vm *vm, cy_value *r, const struct run_step *step);
 /* The next item of r[b], r[b+1] as an owned key and value (`pair`) or item; false when there is none. */
 bool slow_iter_next(cy_value *state, bool pair, cy_value *key_out, cy_value *value_out);

@@ -50,7 +50,8 @@ static enum list_kind list_kind_with(enum list_kind kind, cy_value item)
     }
 }
 
-static cy_err list_make(struct vm *vm, enum list_kind kind, size_t capacity, struct list **list_out)
+static cy_err list_make_with(struct vm *vm, enum list_kind kind, size_t capacity,
+                             void *(*get)(struct vm *vm, size_t bytes), struct list **list_out)
 {
     if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
     struct list *list = heap_new_object(vm, TAG_LIST, sizeof *list);
@@ -60,7 +61,7 @@ static cy_err list_make(struct vm *vm, enum list_kind kind, size_t capacity, str
     list->capacity = (uint32_t)capacity;
     list->items.memory = NULL;
     if (capacity > 0) {
-        list->items.memory = heap_alloc(vm, list_memory_bytes(list));
+        list->items.memory = get(vm, list_memory_bytes(list));
         if (!list->items.memory) {
             heap_free_object(vm, &list->container.head, sizeof *list);
             return CY_ERR(NO_MEMORY);
@@ -68,6 +69,11 @@ static cy_err list_make(struct vm *vm, enum list_kind kind, size_t capacity, str
     }
     *list_out = list;
     return CY_OK;
+}
+
+static inline cy_err list_make(struct vm *vm, enum list_kind kind, size_t capacity, struct list **list_out)
+{
+    return list_make_with(vm, kind, capacity, heap_alloc, list_out);
 }
 
 static cy_value list_value(struct list *list) { return value_object(TAG_LIST, &list->container.head); }
@@ -311,8 +317,10 @@ cy_err list_new_floats(struct vm *vm, size_t count, cy_value *owned_out, double 
 cy_err list_new_values(struct vm *vm, size_t count, cy_value *owned_out, cy_value **data_out)
 {
     struct list *list;
-    CY_TRY(list_new_filled(vm, LIST_ANY, count, owned_out, &list));
-    if (count) memset(list->items.any, 0, count * sizeof(cy_value));
+    CY_TRY(list_make_with(vm, count ? LIST_ANY : LIST_EMPTY, count, heap_alloc_zeroed, &list));
+    vm_charge_items(vm, count);
+    list->count = (uint32_t)count;
+    *owned_out = list_value(list);
     *data_out = list->items.any;
     return CY_OK;
 }

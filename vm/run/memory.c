@@ -6,10 +6,13 @@
  * Method: no allocation is charged by itself. What the VM's heap grew or shrank by during a turn is the group's; so
  *       is what is freed later of the garbage that it left. One allocation of HEAP_LARGE_BYTES or more is looked at
  *       before it is made, so that a doubling string does not get to the VM's limit within one step.
+ *       What a native's operation gathers outside the heap while its task waits is held: counted as the group's and as
+ *       the VM's before it is allocated, and refused, not stopped, past either limit (memory_hold_grow).
  * Known: a container that is handed to another task moves no charge: who made it pays, who lets go of it last gains.
  *       The count is therefore a bound, not a balance, and a group is stopped only when the whole VM holds more than
  *       the group's limit as well.
  */
+#include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/run/fiber.h"
 
@@ -80,6 +83,45 @@ void memory_turn_end(struct vm *vm, struct fiber *group, uint64_t serial, uint64
         vm->garbage_serial = serial;
     }
     if (group->memory_bytes_max != UINT64_MAX && group->state != FIBER_ENDING) memory_look(vm, group);
+}
+
+/* -- what operations hold -------------------------------------------------------------------------------- */
+
+void memory_hold_begin(struct native_call *call, struct memory_hold *hold)
+{
+    struct fiber *group = call->fiber->group;
+    *hold = (struct memory_hold){.vm = call->vm, .group = group, .group_serial = group->serial};
+}
+
+static struct fiber *memory_hold_group(const struct memory_hold *hold)
+{
+    return hold->group->serial == hold->group_serial && hold->group->state != FIBER_POOLED ? hold->group
+                                                                                           : NULL;
+}
+
+cy_err memory_hold_grow(struct memory_hold *hold, size_t bytes)
+{
+    struct vm *vm = hold->vm;
+    struct fiber *group = memory_hold_group(hold);
+    if (bytes == 0) return CY_OK;
+    while (bytes > vm_memory_left(vm, SIZE_MAX) && memory_drain_later(vm, MEMORY_DRAIN_STEPS)) {}
+    if (bytes > vm_memory_left(vm, SIZE_MAX)) return CY_ERR(NO_MEMORY);
+    if (group && group->memory_bytes_max != UINT64_MAX &&
+        group->memory_bytes + (int64_t)bytes > (int64_t)group->memory_bytes_max)
+        return CY_ERR(STOP_MEMORY);
+    if (group) group->memory_bytes += (int64_t)bytes;
+    vm->held_bytes += bytes;
+    hold->bytes += bytes;
+    return CY_OK;
+}
+
+void memory_hold_end(struct memory_hold *hold, uint64_t result_bytes)
+{
+    struct fiber *group = memory_hold_group(hold);
+    CHECK(hold->vm->held_bytes >= hold->bytes);
+    hold->vm->held_bytes -= hold->bytes;
+    if (group) group->memory_bytes += (int64_t)result_bytes - (int64_t)hold->bytes;
+    hold->bytes = 0;
 }
 
 bool memory_drain_later(struct vm *vm, size_t steps)

@@ -48,6 +48,22 @@ struct native_call {
 
 typedef enum native_outcome (*native_body)(struct native_call *call);
 
+/* -- vm/run/memory.c: memory outside the heap, of an operation that a task waits for ------------------------ */
+
+/* Bytes that count as the VM's and as those of the task (with all it spawned). Lies in the operation. */
+struct memory_hold {
+    struct vm *vm;
+    struct fiber *group;
+    uint64_t group_serial;
+    size_t bytes;
+};
+void memory_hold_begin(struct native_call *call, struct memory_hold *hold);
+/* Before `bytes` more are allocated. NO_MEMORY past what the VM may have, STOP_MEMORY past what the task may have
+ * (which goes on: it has not got them); nothing more is held then. Not during a turn. */
+CY_NODISCARD cy_err memory_hold_grow(struct memory_hold *hold, size_t bytes);
+/* All of it is given back; `result_bytes` of the heap, made outside of a turn, are the task's instead. */
+void memory_hold_end(struct memory_hold *hold, uint64_t result_bytes);
+
 static inline bool native_has_arg(const struct native_call *call, uint32_t index)
 {
     return index < call->arg_count && call->args[index].tag != TAG_ABSENT;
@@ -66,12 +82,19 @@ static inline enum native_outcome native_return(struct native_call *call, cy_val
     call->result = owned_result;
     return NATIVE_DONE;
 }
-/* Fails with the row's kind and a message; all return NATIVE_FAIL. */
+/* Fails with the row's kind and a message; all return NATIVE_FAIL. The format is a row of native_message.def when it
+ * has words, and is Korean where the run is. */
 enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...)
     CY_PRINTF(3, 4);
 /* With data that the program reads as error.data. */
 enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data,
                                      const char *format, ...) CY_PRINTF(4, 5);
+
+/* `english` in the language of the run, when native_message.def has it; for parts of a message. native_fail does it for
+ * its format. */
+const char *vm_text(struct vm *vm, const char *english) __attribute__((format_arg(2)));
+/* NULL when the table has no row of it. */
+const char *native_message_korean(const char *english);
 
 /* Prepares to return NATIVE_WAIT. `cancel` gets `operation`. */
 wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation), void *operation);
@@ -79,6 +102,12 @@ wait_ticket native_wait(struct native_call *call, void (*cancel)(void *operation
 void *native_work(const struct native_call *call);
 /* `free` gets it when the body has returned DONE or FAIL, or when the task is stopped. */
 void native_keep_work(struct native_call *call, void *owned_work, void (*free)(struct vm *vm, void *work));
+/* The same for a body whose state is a struct on its C stack: `native_resume` fills it with what an earlier call has
+ * left, or says false in the first one. `native_pause` keeps it and returns AGAIN, or without memory drops it and
+ * fails. `drop` (may be NULL) frees what a state owns, when the task is stopped meanwhile. */
+bool native_resume(struct native_call *call, void *state_out, size_t bytes);
+enum native_outcome native_pause(struct native_call *call, void *state, size_t bytes,
+                                 void (*drop)(struct vm *vm, void *state), const char *native);
 /* The task's turn is over: a body that can go on later returns AGAIN. */
 bool native_turn_over(const struct native_call *call);
 /* Charges `steps` of the budget for long native work (about one per 100 bytes or items). */

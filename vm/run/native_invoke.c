@@ -9,8 +9,10 @@
  */
 #include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
+#include "vm/run/native_call.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 
 /* "int", "str|list", "any" -- as the signature has it. */
 static void native_describe_kinds(uint32_t kinds, char *text, size_t bytes_max)
@@ -147,11 +149,14 @@ static enum native_outcome native_fail_list(struct native_call *call, cy_err rea
 {
     struct builder text;
     builder_init(&text);
-    builder_vprintf(&text, format, arguments);
-    cy_bytes view =
-        text.failed ? cy_bytes_from_text(cy_err_text(reason, vm_is_korean(call->vm))) : builder_view(&text);
+    builder_vprintf(&text, vm_text(call->vm, format), arguments);
     value_unref(call->vm, call->error);
-    call->error = error_make(call->vm, reason, view, owned_data);
+    /* Half an error would be taken for a whole one: without memory for its words it is memory's. */
+    if (text.failed) {
+        value_unref(call->vm, owned_data);
+        call->error = value_ref(call->vm->memory_error);
+    } else
+        call->error = error_make(call->vm, reason, builder_view(&text), owned_data);
     builder_fini(&text);
     return NATIVE_FAIL;
 }
@@ -192,6 +197,45 @@ void native_keep_work(struct native_call *call, void *owned_work, void (*free)(s
     CHECK(!call->fiber->work);
     call->fiber->work = owned_work;
     call->fiber->work_free = free;
+}
+
+struct native_kept {
+    size_t bytes;
+    void (*drop)(struct vm *vm, void *state);
+    max_align_t state[];
+};
+
+static void native_kept_free(struct vm *vm, void *work)
+{
+    struct native_kept *kept = work;
+    if (kept->drop) kept->drop(vm, kept->state);
+    heap_free(vm, kept, sizeof *kept + kept->bytes);
+}
+
+bool native_resume(struct native_call *call, void *state_out, size_t bytes)
+{
+    struct native_kept *kept = call->fiber ? call->fiber->work : NULL;
+    if (!kept) return false;
+    CHECK(call->fiber->work_free == native_kept_free && kept->bytes == bytes);
+    memcpy(state_out, kept->state, bytes);
+    call->fiber->work = NULL; /* the body owns it again */
+    heap_free(call->vm, kept, sizeof *kept + bytes);
+    return true;
+}
+
+enum native_outcome native_pause(struct native_call *call, void *state, size_t bytes,
+                                 void (*drop)(struct vm *vm, void *state), const char *native)
+{
+    struct native_kept *kept = heap_alloc(call->vm, sizeof *kept + bytes);
+    if (!kept) {
+        if (drop) drop(call->vm, state);
+        cy_err err = CY_ERR(NO_MEMORY);
+        return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_is_korean(call->vm)));
+    }
+    *kept = (struct native_kept){.bytes = bytes, .drop = drop};
+    memcpy(kept->state, state, bytes);
+    native_keep_work(call, kept, native_kept_free);
+    return NATIVE_AGAIN;
 }
 
 bool native_turn_over(const struct native_call *call) { return call->fiber && call->vm->budget < 0; }

@@ -19,6 +19,13 @@
 CY_NODISCARD cy_err string_new(struct vm *vm, cy_bytes bytes, cy_value *owned_out);
 /* A new str of `count` bytes that the caller fills at once through `data_out`. */
 CY_NODISCARD cy_err string_new_blank(struct vm *vm, size_t count, cy_value *owned_out, uint8_t **data_out);
+/* A str that grows in a builder first, at most `count_max` bytes (and what the VM may still allocate): a long one is
+ * then not copied. string_build_end frees the builder; NO_MEMORY, TOO_LARGE when it has met `count_max`. */
+void string_build(struct vm *vm, struct builder *out, size_t count_max);
+cy_bytes string_build_view(const struct builder *out);
+bool string_build_is_full(const struct builder *out, size_t count_max); /* it failed at `count_max` */
+CY_NODISCARD cy_err string_build_end(struct vm *vm, struct builder *owned, size_t count_max,
+                                     cy_value *owned_out);
 /* The bytes of a str, borrowed while the value lives. CHECKs the tag. A NUL stands behind them (not counted). */
 cy_bytes string_bytes(cy_value str);
 

@@ -133,6 +133,18 @@ static void places_format(const struct instance *instance, struct places_frame f
         builder_printf(out, " (%.*s)", CY_BYTES_ARG(file));
 }
 
+void places_describe_turn(const struct fiber *fiber, struct builder *out)
+{
+    const struct frame *frame = fiber->frame;
+    if (!frame || fiber->state == FIBER_POOLED) {
+        builder_text(out, "return");
+        return;
+    }
+    struct places_frame place = places_of_frame(fiber->instance, frame);
+    if (fiber->state != FIBER_WAITING && !fiber->work && place.step > 0) place.step--;
+    places_format(fiber->instance, place, "", out);
+}
+
 static cy_err places_add_text(struct vm *vm, struct builder *text, cy_value *list)
 {
     cy_value place;
@@ -149,16 +161,18 @@ static cy_err places_add(struct vm *vm, const struct places *places, cy_value *l
     builder_init(&text);
     cy_err err = CY_OK;
     if (places->crossings) {
-        places_format(places->instance, places->spawned, "spawned in ", &text);
+        places_format(places->instance, places->spawned,
+                      vm_message_text(MESSAGE_PLACE_SPAWNED, vm_is_korean(vm)), &text);
         err = places_add_text(vm, &text, list);
     }
     for (uint32_t i = 0; i < places->count && !cy_failed(err); i++) {
-        const char *before = i == 0 && places->crossings ? "awaited in " : "";
+        const char *awaited = vm_message_text(MESSAGE_PLACE_AWAITED, vm_is_korean(vm));
+        const char *before = i == 0 && places->crossings ? awaited : "";
         places_format(places->instance, places->frames[i], before, &text);
         err = places_add_text(vm, &text, list);
     }
     if (places->more_count > 0 && !cy_failed(err)) {
-        builder_printf(&text, "... %u more", places->more_count);
+        builder_printf(&text, vm_message_text(MESSAGE_PLACES_MORE, vm_is_korean(vm)), places->more_count);
         err = places_add_text(vm, &text, list);
     }
     builder_fini(&text);

@@ -56,6 +56,52 @@ cy_err string_join(struct vm *vm, cy_bytes a, cy_bytes b, cy_value *owned_out)
     return CY_OK;
 }
 
+/* -- built ----------------------------------------------------------------------------------------------- */
+
+/* Up to here a copy is cheaper than giving memory back that the builder has too much. */
+enum { STRING_BUILD_COPY_BYTES = 1 << 20, STRING_BUILD_FIRST_BYTES = 128 };
+
+void string_build(struct vm *vm, struct builder *out, size_t count_max)
+{
+    builder_init(out);
+    out->count_max = STRING_BUILD_FIRST_BYTES + vm_memory_left(vm, count_max);
+    if (builder_reserve(out, STRING_BUILD_FIRST_BYTES)) out->count = sizeof(struct string);
+}
+
+cy_bytes string_build_view(const struct builder *out)
+{
+    return out->failed && out->count == 0 ? CY_BYTES_NONE
+                                          : cy_bytes_skip(builder_view(out), sizeof(struct string));
+}
+
+bool string_build_is_full(const struct builder *out, size_t count_max)
+{
+    return out->past_max && out->count_max == STRING_BUILD_FIRST_BYTES + count_max;
+}
+
+cy_err string_build_end(struct vm *vm, struct builder *owned, size_t count_max, cy_value *owned_out)
+{
+    cy_err err = string_build_is_full(owned, count_max) ? CY_ERR(TOO_LARGE) : builder_error(owned);
+    cy_bytes text = string_build_view(owned);
+    if (!cy_failed(err) && text.count <= STRING_BUILD_COPY_BYTES)
+        err = string_new(vm, text, owned_out);
+    else if (!cy_failed(err)) {
+        struct string *string = heap_adopt(vm, owned->data, string_bytes_of(text.count));
+        err = string ? CY_OK : CY_ERR(NO_MEMORY);
+        if (string) {
+            owned->data = NULL;
+            string->head = (struct object){.refs = 1, .tag = TAG_STR};
+            string->count = string->capacity = (uint32_t)text.count;
+            string->hash = 0;
+            string->data[text.count] = 0;
+            vm->heap_objects++;
+            *owned_out = value_object(TAG_STR, &string->head);
+        }
+    }
+    builder_fini(owned);
+    return err;
+}
+
 cy_bytes string_bytes(cy_value str)
 {
     CHECK(str.tag == TAG_STR);

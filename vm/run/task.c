@@ -216,12 +216,21 @@ enum fiber_resume task_take_result(struct vm *vm, struct task *task, struct fibe
     return RESUME_ERROR;
 }
 
+enum fiber_resume task_read_result(struct vm *vm, struct task *task, cy_value *owned_out)
+{
+    task->heard = true;
+    /* Places are not crossed: the record is the owner's too. */
+    *owned_out =
+        task->outcome == CALL_STOPPED ? task_stopped_error(vm, task->result) : value_ref(task->result);
+    return task->outcome == CALL_RETURNED ? RESUME_RESULT : RESUME_ERROR;
+}
+
 /* Nobody will ask for it. An error stays with the parent; a stop counts like one: a check in a child that ran out of
  * CPU must not pass for one that passed. */
 static void task_forget(struct vm *vm, struct task *task)
 {
     struct fiber *parent = task->parent;
-    bool failed = task->outcome != CALL_RETURNED && !task->unwanted;
+    bool failed = task->outcome != CALL_RETURNED && !task->unwanted && !task->heard;
     if (failed && parent->child_error.tag == TAG_NIL)
         (void)task_take_result(vm, task, NULL, &parent->child_error);
     task_free(vm, task);
@@ -230,18 +239,18 @@ static void task_forget(struct vm *vm, struct task *task)
 void task_ended(struct vm *vm, struct fiber *fiber)
 {
     struct task *task = fiber->task;
+    struct fiber *parent = task->parent;
     task_unlink(task);
     task->fiber = NULL;
     task->outcome = fiber->outcome;
     task->result = fiber->result;
     fiber->result = value_nil();
-    task_link_ended(task, task->parent);
+    task_link_ended(task, parent);
     if (task->join)
         task_join_note(vm, task);
     else if (task->unnamed || task->unwanted)
         task_forget(vm, task);
-    else if (task->parent->ended_count > LIMIT_TASK_RESULTS)
-        task_forget(vm, task->parent->ended_first);
+    if (parent->ended_count > LIMIT_TASK_RESULTS) task_forget(vm, parent->ended_first);
 }
 
 void task_join_children(struct vm *vm, struct fiber *fiber)

@@ -7,7 +7,7 @@
 
 #include "vm/run/native_call.h"
 
-/* Bodies. Whoever waits takes the results, once; the handles are closed then. */
+/* Bodies. The owner who waits takes the results, once, and the handles are closed then; a borrower leaves them. */
 enum native_outcome task_wait(struct native_call *call);
 enum native_outcome task_all(struct native_call *call);
 enum native_outcome task_race(struct native_call *call);

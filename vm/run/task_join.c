@@ -4,8 +4,9 @@
  *
  * In:   handles of tasks. Out: results, or the error that decided; the others are then stopped and waited for, so that
  *       nothing goes on behind the waiter's back.
- * Invariant: one waiter per task. A result is taken the moment its task ends and the task is freed then, so a join
- *       holds running tasks only. When the waiter is stopped meanwhile, what it took goes with it.
+ * Invariant: one waiter per task at a time. A result is taken the moment its task ends; when the owner took it the task
+ *       is freed then, else it stays for the owner. So a join holds running tasks only. When the waiter is
+ *       stopped meanwhile, what it took goes with it.
  */
 #include "vm/run/task.h"
 
@@ -96,11 +97,14 @@ static void task_join_take(struct task_join *join, uint32_t index)
     struct task *task = join->items[index].task;
     bool unwanted = task->unwanted;
     cy_value value;
-    enum fiber_resume resume = task_take_result(join->vm, task, join->waiter, &value);
+    /* Who only borrows the handle gets the value and leaves it to the owner. */
+    bool taken = join->waiter == task->parent || unwanted;
+    enum fiber_resume resume = taken ? task_take_result(join->vm, task, join->waiter, &value)
+                                     : task_read_result(join->vm, task, &value);
     task->join = NULL;
     join->items[index].task = NULL;
     join->left--;
-    task_free(join->vm, task);
+    if (taken) task_free(join->vm, task);
     if (join->decided || unwanted)
         value_unref(join->vm, value);
     else if (resume == RESUME_ERROR || join->kind != TASK_JOIN_ALL)

@@ -55,9 +55,11 @@ struct log *vm_log(struct vm *vm) { return vm->options.log; }
 bool vm_korean(struct vm *vm) { return vm->options.korean; }
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max)
 {
-    uint64_t left = vm->heap_bytes < vm->heap_bytes_max ? vm->heap_bytes_max - vm->heap_bytes : 0;
+    uint64_t used = vm->heap_bytes + vm->held_bytes;
+    uint64_t left = used < vm->heap_bytes_max ? vm->heap_bytes_max - used : 0;
     return left < bytes_max ? (size_t)left : bytes_max;
 }
+void vm_work(struct vm *vm, uint64_t steps) { vm_charge(vm, steps); }
 uint32_t vm_fiber_count(const struct vm *vm) { return vm->fiber_live_count; }
 
 void vm_read_counters(const struct vm *vm, struct vm_counters *counters_out)

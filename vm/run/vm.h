@@ -19,6 +19,7 @@
 #include "vm/run/native_call.h"
 #include "vm/run/value.h"
 
+struct holds;
 struct profile;
 
 struct vm_options {
@@ -49,6 +50,7 @@ struct vm_options {
         cpu_burst_ms; /* allowance of a task but main between two waits; 0: LIMIT_CPU_BURST_MS, UINT64_MAX: none */
     /* Borrowed; NULL: none. It must not outlive the programs that ran. Turns end at its samples. */
     struct profile *profile;
+    struct holds *holds; /* borrowed; NULL: none. Every turn is then measured. */
 };
 
 CY_NODISCARD cy_err vm_new(const struct vm_options *options, struct vm **vm_out);
@@ -62,6 +64,9 @@ CY_NODISCARD cy_err vm_put(struct vm *vm, int descriptor, cy_bytes text);
 /* Bytes that the VM may still allocate, at most `bytes_max`: bounds scratch memory outside its heap. */
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max);
 
+/* Charges the running task for work done outside of a native_call: as native_charge. */
+void vm_work(struct vm *vm, uint64_t steps);
+
 /* -- instances: one program's module variables ----------------------------------------------------------- */
 /* Prepares the program's code and runs its initialisers (they cannot wait). The program is borrowed and must outlive
  * the instance. On failure `error_out` (may be NULL) is an owned error value, and what is returned its
@@ -73,8 +78,8 @@ struct instance *instance_ref(struct instance *instance);
 bool instance_is_shared(const struct instance *instance);
 void instance_unref(struct vm *vm, struct instance **instance); /* fibers hold references of their own */
 const struct program *instance_program(const struct instance *instance);
-/* The function that main exports under `name`, borrowed. False when there is none. */
-CY_NODISCARD bool instance_export(struct instance *instance, cy_bytes name, cy_value *function_out);
+/* The function that main exports under `name`, borrowed. Errors: NOT_FOUND; NO_MEMORY, for it is made on first use. */
+CY_NODISCARD cy_err instance_export(struct instance *instance, cy_bytes name, cy_value *function_out);
 
 /* For a program that grows (compiler/session.h): from now on the instance runs `program`, which begins like the one
  * before it. Variables, function values, records and errors go on; the old program may be freed afterwards. Nobody but

@@ -26,11 +26,37 @@ enum {
     CRYPTO_PEM_BYTES_MAX = 65536
 };
 
-/* What went wrong inside OpenSSL is said by our own words; its queue must not surprise the next caller. */
-static cy_err crypto_done(cy_err err)
+/* -- memory ------------------------------------------------------------------------------------------------- */
+
+static void *crypto_malloc(size_t bytes, const char *file, int line)
+{
+    (void)file, (void)line;
+    return mem_alloc(bytes);
+}
+static void *crypto_realloc(void *block, size_t bytes, const char *file, int line)
+{
+    (void)file, (void)line;
+    if (bytes > 0) return mem_resize(block, bytes);
+    mem_free(block);
+    return NULL;
+}
+static void crypto_free(void *block, const char *file, int line)
+{
+    (void)file, (void)line;
+    mem_free(block);
+}
+
+bool crypto_use_mem(void)
+{
+    return CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) == 1;
+}
+
+/* What went wrong inside OpenSSL is said by our own words; its queue must not surprise the next caller. Want of memory,
+ * which often it does not tell of, is told from all else: it says nothing about a key or a signature. */
+static cy_err crypto_done(uint64_t failures_before, cy_err err)
 {
     ERR_clear_error();
-    return err;
+    return cy_failed(err) && mem_failure_count() != failures_before ? CY_ERR(NO_MEMORY) : err;
 }
 
 /* -- digests ------------------------------------------------------------------------------------------------ */
@@ -50,8 +76,9 @@ size_t crypto_digest_bytes(enum crypto_digest digest) { return crypto_digests[di
 cy_err crypto_hash(enum crypto_digest digest, cy_bytes bytes, uint8_t out[CRYPTO_DIGEST_BYTES_MAX])
 {
     size_t count = 0;
+    uint64_t failures = mem_failure_count();
     if (EVP_Q_digest(NULL, crypto_digests[digest].name, NULL, bytes.data, bytes.count, out, &count) != 1)
-        return crypto_done(CY_ERR(UNSUPPORTED));
+        return crypto_done(failures, CY_ERR(UNSUPPORTED));
     CHECK(count == crypto_digests[digest].bytes);
     return CY_OK;
 }
@@ -60,10 +87,11 @@ cy_err crypto_hmac(enum crypto_digest digest, cy_bytes key, cy_bytes bytes,
                    uint8_t out[CRYPTO_DIGEST_BYTES_MAX])
 {
     size_t count = 0;
+    uint64_t failures = mem_failure_count();
     const uint8_t *key_data = key.count ? key.data : (const uint8_t *)"";
     if (!EVP_Q_mac(NULL, "HMAC", NULL, crypto_digests[digest].name, NULL, key_data, key.count, bytes.data,
                    bytes.count, out, CRYPTO_DIGEST_BYTES_MAX, &count))
-        return crypto_done(CY_ERR(UNSUPPORTED));
+        return crypto_done(failures, CY_ERR(UNSUPPORTED));
     CHECK(count == crypto_digests[digest].bytes);
     return CY_OK;
 }
@@ -104,21 +132,21 @@ static bool crypto_kind_of(const EVP_PKEY *key, enum crypto_key_kind *kind_out)
     return EVP_PKEY_is_a(key, "ED25519");
 }
 
-/* Takes the key. */
-static cy_err crypto_key_wrap(EVP_PKEY *owned_key, struct crypto_key **key_out)
+/* Takes the key. `failures` is mem_failure_count() from before it was made. */
+static cy_err crypto_key_wrap(uint64_t failures, EVP_PKEY *owned_key, struct crypto_key **key_out)
 {
-    if (!owned_key) return crypto_done(CY_ERR(BAD_FORMAT));
+    if (!owned_key) return crypto_done(failures, CY_ERR(BAD_FORMAT));
     struct crypto_key *key = mem_alloc(sizeof *key);
     cy_err err = key ? CY_OK : CY_ERR(NO_MEMORY);
     if (key && !crypto_kind_of(owned_key, &key->kind)) err = CY_ERR(UNSUPPORTED);
     if (cy_failed(err)) {
         EVP_PKEY_free(owned_key);
         mem_free(key);
-        return crypto_done(err);
+        return crypto_done(failures, err);
     }
     key->key = owned_key;
     *key_out = key;
-    return crypto_done(CY_OK);
+    return crypto_done(failures, CY_OK);
 }
 
 /* A private key would need a passphrase callback; we never ask a terminal. */
@@ -131,8 +159,9 @@ static int crypto_no_passphrase(char *room, int bytes_max, int writing, void *co
 cy_err crypto_key_from_pem(cy_bytes pem, struct crypto_key **key_out)
 {
     if (pem.count > CRYPTO_PEM_BYTES_MAX) return CY_ERR(BAD_FORMAT);
+    uint64_t failures = mem_failure_count();
     BIO *bio = BIO_new_mem_buf(pem.count ? pem.data : (const uint8_t *)"", (int)pem.count);
-    if (!bio) return crypto_done(CY_ERR(NO_MEMORY));
+    if (!bio) return crypto_done(failures, CY_ERR(NO_MEMORY));
     EVP_PKEY *key = PEM_read_bio_PUBKEY(bio, NULL, crypto_no_passphrase, NULL);
     if (!key && BIO_reset(bio) == 1) {
         X509 *certificate = PEM_read_bio_X509(bio, NULL, crypto_no_passphrase, NULL);
@@ -140,7 +169,7 @@ cy_err crypto_key_from_pem(cy_bytes pem, struct crypto_key **key_out)
         X509_free(certificate);
     }
     BIO_free(bio);
-    return crypto_key_wrap(key, key_out);
+    return crypto_key_wrap(failures, key, key_out);
 }
 
 /* A key from parameters; NULL when OpenSSL takes them for none. */
@@ -163,6 +192,7 @@ cy_err crypto_key_from_rsa(cy_bytes modulus, cy_bytes exponent, struct crypto_ke
     bool sizes = modulus.count > 0 && modulus.count <= CRYPTO_RSA_BYTES_MAX && exponent.count > 0 &&
                  exponent.count <= 8;
     if (!sizes) return CY_ERR(BAD_FORMAT);
+    uint64_t failures = mem_failure_count();
     BIGNUM *n = BN_bin2bn(modulus.data, (int)modulus.count, NULL);
     BIGNUM *e = BN_bin2bn(exponent.data, (int)exponent.count, NULL);
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
@@ -174,13 +204,14 @@ cy_err crypto_key_from_rsa(cy_bytes modulus, cy_bytes exponent, struct crypto_ke
     OSSL_PARAM_BLD_free(builder);
     BN_free(n);
     BN_free(e);
-    return crypto_key_wrap(key, key_out);
+    return crypto_key_wrap(failures, key, key_out);
 }
 
 cy_err crypto_key_from_p256(cy_bytes x, cy_bytes y, struct crypto_key **key_out)
 {
     uint8_t point[1 + 2 * CRYPTO_P256_BYTES] = {4}; /* uncompressed */
     if (x.count != CRYPTO_P256_BYTES || y.count != CRYPTO_P256_BYTES) return CY_ERR(BAD_FORMAT);
+    uint64_t failures = mem_failure_count();
     memcpy(point + 1, x.data, x.count);
     memcpy(point + 1 + CRYPTO_P256_BYTES, y.data, y.count);
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
@@ -189,13 +220,15 @@ cy_err crypto_key_from_p256(cy_bytes x, cy_bytes y, struct crypto_key **key_out)
         OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof point))
         key = crypto_key_from_params("EC", builder); /* refuses a point that is not on the curve */
     OSSL_PARAM_BLD_free(builder);
-    return crypto_key_wrap(key, key_out);
+    return crypto_key_wrap(failures, key, key_out);
 }
 
 cy_err crypto_key_from_ed25519(cy_bytes x, struct crypto_key **key_out)
 {
     if (x.count != 32) return CY_ERR(BAD_FORMAT);
-    return crypto_key_wrap(EVP_PKEY_new_raw_public_key_ex(NULL, "ED25519", NULL, x.data, x.count), key_out);
+    uint64_t failures = mem_failure_count();
+    return crypto_key_wrap(failures, EVP_PKEY_new_raw_public_key_ex(NULL, "ED25519", NULL, x.data, x.count),
+                           key_out);
 }
 
 void crypto_key_free(struct crypto_key **key)
@@ -210,7 +243,8 @@ enum crypto_key_kind crypto_key_kind(const struct crypto_key *key) { return key-
 
 /* -- signatures --------------------------------------------------------------------------------------------- */
 
-/* r and s as OpenSSL wants them: DER. Owned by the caller (OPENSSL_free); 0 bytes when it cannot be made. */
+/* r and s as OpenSSL wants them: DER. Owned by the caller (OPENSSL_free); 0 bytes when they are none, -1 without
+ * memory. */
 static int crypto_ecdsa_der(cy_bytes signature, uint8_t **der_out)
 {
     *der_out = NULL;
@@ -226,16 +260,18 @@ static int crypto_ecdsa_der(cy_bytes signature, uint8_t **der_out)
     BN_free(r);
     BN_free(s);
     ECDSA_SIG_free(pair);
-    return count > 0 ? count : 0;
+    return count > 0 ? count : -1; /* any two numbers can be written */
 }
 
 cy_err crypto_verify(const struct crypto_key *key, cy_bytes bytes, cy_bytes signature, bool *good_out)
 {
+    uint64_t failures = mem_failure_count();
     *good_out = false;
     uint8_t *der = NULL;
     if (key->kind == CRYPTO_KEY_P256) {
         int count = crypto_ecdsa_der(signature, &der);
-        if (count == 0) return crypto_done(CY_OK);
+        if (count < 0) return crypto_done(failures, CY_ERR(NO_MEMORY));
+        if (count == 0) return crypto_done(failures, CY_OK);
         signature = cy_bytes_of(der, (size_t)count);
     }
     cy_err err = CY_OK;
@@ -249,5 +285,7 @@ cy_err crypto_verify(const struct crypto_key *key, cy_bytes bytes, cy_bytes sign
         *good_out = EVP_DigestVerify(context, signature.data, signature.count, bytes.data, bytes.count) == 1;
     EVP_MD_CTX_free(context);
     OPENSSL_free(der);
-    return crypto_done(err);
+    if (*good_out || cy_failed(err)) return crypto_done(failures, err);
+    err = crypto_done(failures, CY_ERR(THROWN)); /* not good, unless there was no memory for finding out */
+    return cy_is(err, CY_ERR_NO_MEMORY) ? err : CY_OK;
 }

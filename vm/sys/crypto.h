@@ -16,6 +16,10 @@
 enum crypto_digest { CRYPTO_MD5, CRYPTO_SHA1, CRYPTO_SHA256, CRYPTO_SHA512 };
 enum { CRYPTO_DIGEST_BYTES_MAX = 64 };
 
+/* OpenSSL's memory comes through vm/base/mem.h from here on, so that want of it is seen. Before its first use in the
+ * process; false when that is too late: then, without memory, an operation says that the key or signature is wrong. */
+bool crypto_use_mem(void);
+
 /* Bytes of its result. */
 size_t crypto_digest_bytes(enum crypto_digest digest);
 /* UNSUPPORTED when OpenSSL's configuration has taken the digest out. */

@@ -257,6 +257,8 @@ cy_err file_below_temporary(const struct beneath_root *root, const char *folder_
 {
     beneath_name name;
     int folder;
+    if (!builder_reserve(name_out, sizeof name))
+        return CY_ERR(NO_MEMORY); /* what was made must not stay nameless */
     CY_TRY(beneath_open(root, folder_path, O_RDONLY | O_DIRECTORY, 0, &folder));
     cy_err err = file_below_new_name("crownyc", ".tmp", name);
     if (!cy_failed(err) && is_folder) {

@@ -11,11 +11,11 @@
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
+#include "vm/sys/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,19 +91,9 @@ static void *helper_thread(void *context)
 
 static cy_err helper_start_thread(struct helper_pool *pool)
 {
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    CHECK(pthread_attr_init(&attributes) == 0);
-    pthread_attr_setstacksize(&attributes, HELPER_STACK_BYTES);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error_number = pthread_create(&thread, &attributes, helper_thread, pool);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error_number == 0) pool->thread_count++;
-    return cy_err_from_errno(error_number);
+    CY_TRY(thread_start(helper_thread, pool, HELPER_STACK_BYTES, NULL));
+    pool->thread_count++;
+    return CY_OK;
 }
 
 static cy_err helper_open_pipe(int ends[2])

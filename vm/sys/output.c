@@ -15,11 +15,11 @@
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
+#include "vm/sys/thread.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,16 +111,6 @@ static void *output_thread(void *context)
     return NULL;
 }
 
-static cy_err output_start(struct output *output)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error_number = pthread_create(&output->thread, NULL, output_thread, output);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return cy_err_from_errno(error_number);
-}
-
 static void output_fini(struct output *output)
 {
     pthread_mutex_destroy(&output->lock);
@@ -144,7 +134,7 @@ cy_err output_new(int descriptor, struct output **output_out)
     CHECK(pthread_cond_init(&output->more, NULL) == 0);
     CHECK(pthread_cond_init(&output->progress, &monotonic) == 0);
     pthread_condattr_destroy(&monotonic);
-    cy_err err = output_start(output);
+    cy_err err = thread_start(output_thread, output, 0, &output->thread);
     if (cy_failed(err)) {
         output_fini(output);
         return err;

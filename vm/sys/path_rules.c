@@ -128,9 +128,9 @@ cy_err path_rules_new(const struct path_rule *list, uint32_t count, bool walk, s
                       const char **fault_out)
 {
     struct path_rules *rules = mem_alloc_zeroed(sizeof *rules);
+    *fault_out = ".";
     if (!rules) return CY_ERR(NO_MEMORY);
     builder_init(&rules->here);
-    *fault_out = ".";
     char here[PATH_MAX];
     builder_text(&rules->here, getcwd(here, sizeof here) ? here : "/");
     cy_err err = builder_error(&rules->here);

@@ -131,6 +131,13 @@ cy_err channel_receive(int channel, void *message, size_t message_bytes_max, siz
     return CY_OK;
 }
 
+void process_fill_standard_descriptors(void)
+{
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", O_RDWR); /* the lowest free number, which is this one */
+}
+
 uint32_t process_raise_descriptors(void)
 {
     struct rlimit limit;

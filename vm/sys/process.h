@@ -32,6 +32,10 @@ CY_NODISCARD cy_err process_drop_to(const char *user);
 /* The child gets SIGTERM when its parent dies (Linux; elsewhere the channel's end tells). */
 void process_die_with_parent(void);
 
+/* Opens /dev/null as each of the descriptors 0 to 2 that was closed when we were started, so that nothing else gets
+ * their numbers: what is printed would go into a file or a connection. First of all in main. */
+void process_fill_standard_descriptors(void);
+
 /* A descriptor that becomes readable when one of these signals arrives; they are then blocked for normal delivery.
  * signalfd on Linux, a self-pipe elsewhere. */
 CY_NODISCARD cy_err signals_open(const int *signals, size_t count, int *descriptor_out);

@@ -73,7 +73,8 @@ static cy_err spawn_watch(pid_t pid, int *descriptor_out)
     return CY_OK;
 }
 
-static int spawn_run(char *const *arguments, char *const *environment, const int theirs[3], pid_t *pid_out)
+static int spawn_run(char *const *arguments, char *const *environment, const char *folder,
+                     const int theirs[3], pid_t *pid_out)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -87,6 +88,7 @@ static int spawn_run(char *const *arguments, char *const *environment, const int
     }
     for (int i = 0; i < 3 && result == 0; i++)
         result = posix_spawn_file_actions_adddup2(&actions, theirs[i], i);
+    if (result == 0 && folder) result = posix_spawn_file_actions_addchdir_np(&actions, folder);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     /* All of ours are close-on-exec, but not what we were handed ourselves and have not looked at. */
     if (result == 0) result = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
@@ -108,7 +110,8 @@ static int spawn_run(char *const *arguments, char *const *environment, const int
     return result;
 }
 
-cy_err spawn_start(char *const *arguments, char *const *environment, struct spawned *spawned)
+cy_err spawn_start(char *const *arguments, char *const *environment, const char *folder,
+                   struct spawned *spawned)
 {
     int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
     static const int ours[3] = {1, 0, 0}; /* which end of each we keep */
@@ -117,7 +120,7 @@ cy_err spawn_start(char *const *arguments, char *const *environment, struct spaw
     for (int i = 0; i < 3 && !cy_failed(err); i++) err = spawn_pipe(pipes[i], ours[i]);
     if (!cy_failed(err)) {
         const int theirs[3] = {pipes[0][0], pipes[1][1], pipes[2][1]};
-        int result = spawn_run(arguments, environment, theirs, &spawned->pid);
+        int result = spawn_run(arguments, environment, folder, theirs, &spawned->pid);
         err = cy_err_from_errno(result);
         if (result != 0) spawned->pid = 0;
     }

@@ -24,8 +24,9 @@ struct spawned {
 };
 
 /* `arguments` begins with the program's name and ends with NULL; a name without a slash is searched in PATH.
- * `environment` likewise ends with NULL; NULL: ours. NOT_FOUND, PERMISSION ... of the program itself too. */
-CY_NODISCARD cy_err spawn_start(char *const *arguments, char *const *environment,
+ * `environment` likewise ends with NULL; NULL: ours. `folder` is where it runs, and where a name with a slash is looked
+ * up; NULL: ours. NOT_FOUND, PERMISSION ... of the program itself and of the folder too. */
+CY_NODISCARD cy_err spawn_start(char *const *arguments, char *const *environment, const char *folder,
                                 struct spawned *spawned_out);
 /* True once it has ended: its exit code, or 128 + the signal that ended it. */
 bool spawn_reap(struct spawned *spawned, int *code_out);

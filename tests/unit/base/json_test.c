@@ -181,6 +181,85 @@ START_TEST(test_depth_at_and_past_the_limit)
 }
 END_TEST
 
+START_TEST(test_number_at_and_past_the_limit)
+{
+    static uint8_t text[LIMIT_JSON_NUMBER_BYTES + 4];
+    static const char *const begins[] = {"0.", "-1.5e-", "1"};
+    for (size_t i = 0; i < CY_COUNT_OF(begins); i++)
+        for (size_t count = LIMIT_JSON_NUMBER_BYTES; count <= LIMIT_JSON_NUMBER_BYTES + 1; count++) {
+            struct json_reader reader;
+            bool integer = i == 2, past = count > LIMIT_JSON_NUMBER_BYTES;
+            memset(text, '0', count);
+            memcpy(text, begins[i], strlen(begins[i]));
+            json_reader_init(&reader, cy_bytes_of(text, count));
+            enum json_event event = json_next(&reader);
+            ck_assert_int_eq(event, past || integer ? JSON_FAILED : JSON_FLOAT);
+            ck_assert_int_eq(reader.fault, past      ? JSON_FAULT_LONG_NUMBER
+                                           : integer ? JSON_FAULT_BIG_INT
+                                                     : JSON_FAULT_NONE);
+        }
+}
+END_TEST
+
+/* The events, with a limit that moves on by `step` at each pause; `*pauses_out` says how often it paused. */
+static const char *json_test_paused_events(cy_bytes text, size_t step, unsigned *pauses_out)
+{
+    static char shown[256];
+    struct json_reader reader;
+    size_t count = 0;
+    *pauses_out = 0;
+    json_reader_init(&reader, text);
+    reader.limit = step;
+    for (;;) {
+        enum json_event event = json_next(&reader);
+        ck_assert_uint_lt(count, sizeof shown - 2);
+        if (event == JSON_PAUSED) {
+            ++*pauses_out;
+            reader.limit += step;
+            continue;
+        }
+        shown[count++] = (char)('a' + event);
+        if (event == JSON_TEXT || event == JSON_KEY) {
+            uint8_t whole[256], pieces[256];
+            size_t raw_at = 0, written = 0;
+            json_decode(&reader, whole);
+            while (raw_at < reader.raw.count)
+                written += json_decode_piece(&reader, &raw_at, step, pieces + written);
+            ck_assert_uint_eq(written, reader.decoded_count);
+            ck_assert_int_eq(memcmp(whole, pieces, written), 0);
+        }
+        if (event == JSON_END || event == JSON_FAILED) break;
+    }
+    snprintf(shown + count, sizeof shown - count, " %zu %d", reader.offset, (int)reader.fault);
+    return shown;
+}
+
+/* Wherever reading pauses, it gives the same events, texts and faults. */
+START_TEST(test_pausing_anywhere)
+{
+    static const char *const texts[] = {
+        "  {  \"a long key with \\u0041\\ud83d\\ude00 and \xed\x95\x9c\xea\xb8\x80\"  \n :  \n [ 1 ,   "
+        "\"x\\n\\t\\\\\" ,  true ] }   ",
+        "[\"\xed\x95\x9c\xed\x95\x9c\xed\x95\x9c\xed\x95\x9c a text that is not closed",
+        "[\"twenty bytes of text, and then \\q\"]",
+        "{\"a\"      1}",
+        "[1,          ]",
+    };
+    for (size_t i = 0; i < CY_COUNT_OF(texts); i++) {
+        cy_bytes text = cy_bytes_from_text(texts[i]);
+        char expected[256];
+        unsigned pauses, most = 0;
+        snprintf(expected, sizeof expected, "%s", json_test_paused_events(text, text.count, &pauses));
+        ck_assert_uint_eq(pauses, 0);
+        for (size_t step = 1; step <= text.count; step++) {
+            ck_assert_str_eq(json_test_paused_events(text, step, &pauses), expected);
+            if (pauses > most) most = pauses;
+        }
+        ck_assert_uint_gt(most, 1);
+    }
+}
+END_TEST
+
 START_TEST(test_writing_texts)
 {
     struct builder out;
@@ -202,6 +281,10 @@ START_TEST(test_places)
     json_place(CY_BYTES("a\n\xed\x95\x9cx"), 5, &line, &column);
     ck_assert_uint_eq(line, 2);
     ck_assert_uint_eq(column, 2);
+    struct json_place place = {0, 1, 1};
+    for (size_t to = 0; to <= 6; to++) json_place_advance(CY_BYTES("a\n\xed\x95\x9cx"), to, &place);
+    ck_assert_uint_eq(place.line, 2);
+    ck_assert_uint_eq(place.column, 3);
     for (enum json_fault fault = JSON_FAULT_EMPTY; fault < JSON_FAULT_COUNT; fault++)
         ck_assert(json_fault_text(fault, true)[0] && json_fault_text(fault, false)[0]);
 }
@@ -216,6 +299,8 @@ Suite *unit_suite_base_json(void)
     tcase_add_test(tcase, test_prefixes);
     tcase_add_test(tcase, test_floats_are_the_nearest);
     tcase_add_test(tcase, test_depth_at_and_past_the_limit);
+    tcase_add_test(tcase, test_number_at_and_past_the_limit);
+    tcase_add_test(tcase, test_pausing_anywhere);
     tcase_add_test(tcase, test_writing_texts);
     tcase_add_test(tcase, test_places);
     suite_add_tcase(suite, tcase);

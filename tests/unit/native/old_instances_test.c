@@ -67,7 +67,7 @@ static void old_test_add(uint32_t index, bool busy)
     ck_assert(!cy_failed(instance_new(host.vm, host.program, &instance, NULL)));
     ends[index] = (struct run_end){.host = &host};
     if (busy) {
-        ck_assert(instance_export(instance, CY_BYTES("handle"), &handle));
+        ck_assert(!cy_failed(instance_export(instance, CY_BYTES("handle"), &handle)));
         ck_assert(
             !cy_failed(vm_start(host.vm, instance, handle, NULL, 0, old_test_done, &ends[index], NULL)));
         while (vm_run(host.vm)) {}

@@ -73,7 +73,7 @@ static void beside_server_received(struct loop_op *op)
 {
     if (cy_failed(op->err)) return; /* closed at the end */
     cy_value argument = value_int(beside_take(op, &server_receive)), function;
-    ck_assert(instance_export(host.instance, CY_BYTES("handle"), &function));
+    ck_assert(!cy_failed(instance_export(host.instance, CY_BYTES("handle"), &function)));
     ck_assert(
         !cy_failed(vm_start(host.vm, host.instance, function, &argument, 1, beside_handled, NULL, NULL)));
     loop_receive(server, &server_receive);

@@ -3,8 +3,9 @@
  * tests/unit/run/refs_test.c: proves the search for cycles through cells: all that nobody reaches is freed, nothing
  * else is, whatever the program does between two slices of the search.
  */
-#include "tests/unit/run/run_host.h"
+#include "tests/unit/run/run_source.h"
 #include "vm/base/mem.h"
+#include "vm/run/code.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
 #include "vm/run/refs.h"
@@ -337,6 +338,65 @@ START_TEST(test_it_begins_by_itself)
 }
 END_TEST
 
+/* The step of function i that knows where a cell's field is; NULL when there is none. */
+static const struct run_step *step_that_knows_cells(uint32_t i)
+{
+    const struct code_function *function = &host.instance->functions[i];
+    for (uint32_t at = 0; at + 1 < function->code_count; at++) {
+        const struct run_step *step = &function->code[at];
+        if (((const struct run_cache *)(step + 1))->shape == &run_cache_ref) return step;
+    }
+    return NULL;
+}
+
+/* Whether the search that ran last was told of the cell. */
+static bool was_touched(cy_value cell)
+{
+    const struct container *container = &ref_of(cell)->container;
+    return container->search >> 32 == host.vm->search.epoch && (container->search & 0x20000000u);
+}
+
+static void call_with(const char *name, cy_value cell)
+{
+    struct run_end end;
+    cy_value argument = value_ref(cell);
+    ck_assert(!cy_failed(run_host_start(&host, name, &argument, 1, &end, NULL)));
+    while (!end.ended) (void)vm_run(host.vm);
+    ck_assert_int_eq(end.outcome, CALL_RETURNED);
+    run_end_clear(&end);
+}
+
+/* Reading or writing a cell where the step knows already that it is one (its inline cache) tells the search as the
+ * first time does: else what is read could leave the garbage unseen. */
+START_TEST(test_cached_steps_tell_the_search)
+{
+    static const char *const rows[] = {"read", "inside", "write"}; /* functions 0, 1, 2 */
+    run_source_open(&host,
+                    "export fn read(c) { return c.value }\n"
+                    "export fn inside(c) { return c.value[0] }\n"
+                    "export fn write(c) { c.value = [[2]] return 1 }\n"
+                    "export fn main(args) { }\n",
+                    0, UINT64_MAX);
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
+        cy_value cell = cell_of(list_of_two(map_with(value_nil()), value_int(1)));
+        cy_value other = cell_of(list_of_two(map_with(value_nil()), value_int(1)));
+        call_with(rows[i], other);
+        ck_assert_msg(step_that_knows_cells((uint32_t)i), "%s has no cache", rows[i]);
+        while (refs_slice(host.vm, 1000)) {}
+        refs_begin(host.vm);
+        while (host.vm->search.phase == REFS_COUNTING) (void)refs_slice(host.vm, 1);
+        ck_assert(host.vm->search.watching && !was_touched(cell) && !was_touched(other));
+        call_with(rows[i], cell);
+        ck_assert_msg(was_touched(cell), "%s", rows[i]);
+        ck_assert(!was_touched(other));
+        while (refs_slice(host.vm, 1000)) {}
+        value_unref(host.vm, cell);
+        value_unref(host.vm, other);
+    }
+    run_host_close(&host);
+}
+END_TEST
+
 Suite *unit_suite_run_refs(void);
 Suite *unit_suite_run_refs(void)
 {
@@ -350,6 +410,7 @@ Suite *unit_suite_run_refs(void)
     tcase_add_test(tests, test_random_graphs);
     tcase_add_test(tests, test_without_memory);
     tcase_add_test(tests, test_it_begins_by_itself);
+    tcase_add_test(tests, test_cached_steps_tell_the_search);
     suite_add_tcase(suite, tests);
     return suite;
 }

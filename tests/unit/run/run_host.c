@@ -138,7 +138,7 @@ cy_err run_host_start(struct run_host *host, const char *name, const cy_value *a
 {
     cy_value function;
     *end = (struct run_end){.host = host, .value = value_nil()};
-    if (!instance_export(host->instance, cy_bytes_from_text(name), &function)) return CY_ERR(NO_MEMORY);
+    CY_TRY(instance_export(host->instance, cy_bytes_from_text(name), &function));
     return vm_start(host->vm, host->instance, function, args, arg_count, run_host_done, end, fiber_out);
 }
 

@@ -8,6 +8,7 @@
 #include "vm/run/heap.h"
 #include "vm/run/list.h"
 #include "vm/run/map_object.h"
+#include "vm/run/native_call.h"
 #include "vm/run/record.h"
 #include "vm/run/string.h"
 #include "vm/run/vm_internal.h"
@@ -418,6 +419,21 @@ START_TEST(test_messages_agree)
 }
 END_TEST
 
+/* Only rows of the table have another text, and a VM that speaks English never looks there. */
+START_TEST(test_native_messages_are_found)
+{
+    ck_assert_str_eq(native_message_korean("math.sign: NaN has no sign"),
+                     "math.sign: NaN에는 부호가 없습니다");
+    ck_assert_ptr_null(native_message_korean("math.sign: NaN has no sig"));
+    ck_assert_ptr_null(native_message_korean(""));
+    ck_assert_ptr_null(native_message_korean("\xff"));
+#define NATIVE_MESSAGE(english, korean) ck_assert_str_eq(native_message_korean(english), korean);
+#include "vm/run/native_message.def"
+#undef NATIVE_MESSAGE
+    ck_assert_str_eq(vm_text(host.vm, "str or list"), "str or list");
+}
+END_TEST
+
 Suite *unit_suite_run_value(void);
 Suite *unit_suite_run_value(void)
 {
@@ -443,6 +459,7 @@ Suite *unit_suite_run_value(void)
     tcase_add_test(tests, test_memory_is_refused_past_the_limit);
     tcase_add_test(tests, test_opaque_chain_frees_without_recursion);
     tcase_add_test(tests, test_messages_agree);
+    tcase_add_test(tests, test_native_messages_are_found);
     suite_add_tcase(suite, tests);
     return suite;
 }

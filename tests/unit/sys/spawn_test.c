@@ -45,7 +45,7 @@ START_TEST(test_input_output_and_code)
     struct spawned spawned;
     char *const arguments[] = {"sh", "-c", "cat; echo $1 $NAME >&2; exit 7", "sh", "argument", NULL};
     char *const environment[] = {"NAME=value", "PATH=/usr/bin:/bin", NULL};
-    ck_assert(!cy_failed(spawn_start(arguments, environment, &spawned)));
+    ck_assert(!cy_failed(spawn_start(arguments, environment, NULL, &spawned)));
     ck_assert_int_eq(write(spawned.input, "input", 5), 5);
     spawn_close(&spawned.input);
     ck_assert_str_eq(read_all(spawned.output), "input");
@@ -70,7 +70,7 @@ START_TEST(test_nothing_of_ours_is_inherited)
     sigaddset(&usr, SIGUSR1);
     sigprocmask(SIG_BLOCK, &usr, NULL);
     signal(SIGPIPE, SIG_IGN);
-    ck_assert(!cy_failed(spawn_start(arguments, NULL, &spawned)));
+    ck_assert(!cy_failed(spawn_start(arguments, NULL, NULL, &spawned)));
     spawn_close(&spawned.input);
     ck_assert_int_eq(
         sscanf(read_all(spawned.output), "%d SigBlk: %llx SigIgn: %llx", &count, &blocked, &ignored), 3);
@@ -88,8 +88,8 @@ START_TEST(test_what_cannot_be_started)
 {
     struct spawned spawned;
     char *const missing[] = {"/no/such/program", NULL}, *const folder[] = {"/tmp", NULL};
-    ck_assert(cy_is(spawn_start(missing, NULL, &spawned), CY_ERR_NOT_FOUND));
-    ck_assert(cy_is(spawn_start(folder, NULL, &spawned), CY_ERR_PERMISSION));
+    ck_assert(cy_is(spawn_start(missing, NULL, NULL, &spawned), CY_ERR_NOT_FOUND));
+    ck_assert(cy_is(spawn_start(folder, NULL, NULL, &spawned), CY_ERR_PERMISSION));
     ck_assert_int_eq(spawned.output, -1);
 }
 END_TEST
@@ -99,7 +99,7 @@ START_TEST(test_ending_ends_the_group)
 {
     struct spawned spawned;
     char *const arguments[] = {"sh", "-c", "sleep 1000 & echo started; wait", NULL};
-    ck_assert(!cy_failed(spawn_start(arguments, NULL, &spawned)));
+    ck_assert(!cy_failed(spawn_start(arguments, NULL, NULL, &spawned)));
     struct pollfd wait = {.fd = spawned.output, .events = POLLIN};
     ck_assert_int_eq(poll(&wait, 1, -1), 1);
     int output = dup(spawned.output);
@@ -114,7 +114,7 @@ START_TEST(test_code_of_a_signal)
 {
     struct spawned spawned;
     char *const arguments[] = {"sh", "-c", "kill -TERM $$", NULL};
-    ck_assert(!cy_failed(spawn_start(arguments, NULL, &spawned)));
+    ck_assert(!cy_failed(spawn_start(arguments, NULL, NULL, &spawned)));
     ck_assert_int_eq(wait_for(&spawned), 128 + SIGTERM);
     ck_assert(spawn_end(&spawned));
     spawn_close(&spawned.ended);

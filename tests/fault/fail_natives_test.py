@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/fault/fail_natives_test.py: proves that no native of group FULL, on real files, sockets and processes, crashes,
+# leaks, hangs, or ends other than usual without saying that memory was short, whichever allocation fails. The programs
+# are those of tests/lang that use one, and those of tests/fault/programs for what needs a capability. A native that
+# none of them names must stand in NOT_HERE with the reason.
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from programs import compile_to_files, lang_programs, run_harness  # noqa: E402
+
+DIFFERS = re.compile(r"^// without memory: \S", re.M)
+FULL = re.compile(r'^NATIVE\(FULL,\s*\w+,\s*0x\w+,\s*"([^"]+)"', re.M)
+IMPORT = re.compile(r'^import "(\w+)"', re.M)
+NOT_HERE = {
+    "process.workers": "forks: the process of the harness would become a master",
+    "http.serve": "runs in workers only",
+    "http.field": "needs a request that http.serve accepted",
+}
+
+# Programs that take a minute and more for all their steps, each with what else has their natives here.
+TOO_LONG = {
+    "world/net_large.han": "megabytes in each step; sockets.han",
+    "regex/catastrophic.han": "burns REGEX_CALL_MS in each step; the other programs of regex",
+}
+
+full = set(FULL.findall((ROOT / "vm/code/native.def").read_text(encoding="utf-8")))
+modules = {name.split(".")[0] for name in full}
+sources = sorted((ROOT / "tests/fault/programs").glob("*.han"))
+sources += [path for path in lang_programs()
+            if (modules - {"task"}) & set(IMPORT.findall(path.read_text(encoding="utf-8")))]
+long = {ROOT / "tests/lang" / name for name in TOO_LONG}
+if not long <= set(sources):
+    raise SystemExit(f"not there: {long - set(sources)}")
+sources = [path for path in sources if path not in long]
+texts = {path: path.read_text(encoding="utf-8") for path in sources}
+missing = sorted(name for name in full - set(NOT_HERE) if not any(f"{name}(" in text for text in texts.values()))
+if missing or set(NOT_HERE) - full:
+    raise SystemExit(f"no program for: {missing}; not natives: {sorted(set(NOT_HERE) - full)}")
+
+arguments = []
+for source, toau in zip(sources, compile_to_files(sources)):
+    if DIFFERS.search(texts[source]):
+        arguments.append("--differs")
+    arguments.append(toau)
+run_harness("fail_natives", *arguments)

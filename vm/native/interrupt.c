@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/native/interrupt.c: Ctrl-C and SIGTERM end a program in order.
+ *
+ *   first signal ─► every task is cancelled ─► defers run (50 ms) ─► main has ended ─► exit code 128 + number
+ *        └─► from here on a second one ends the process at once, as the system does it
+ *
+ * In:   signals, as a descriptor that becomes readable. Out: cancelled tasks; what they wait for ends with them, so a
+ *       child of process.run is killed.
+ * Invariant: no handler runs: nothing happens between two instructions of anything. A native that computes for long is
+ *            not interrupted; the signal waits for the end of its turn.
+ * Not here: servers, which drain (serve.c); a master and its workers (vm/net/master.c); the REPL (repl.c).
+ */
+#include "vm/native/interrupt.h"
+
+#include "vm/native/runtime_internal.h"
+#include "vm/sys/process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+/* Asking costs a system call, a turn of the VM some 50 µs. */
+enum { INTERRUPT_TURNS_PER_LOOK = 16 };
+
+void interrupt_init(struct interrupt *interrupt) { *interrupt = (struct interrupt){.descriptor = -1}; }
+
+/* Who started us may want it ignored (a job of a shell's script in the background), and blocking would undo that. */
+static bool interrupt_is_ignored(int number)
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+cy_err interrupt_open(struct runtime *runtime)
+{
+    static const int wanted[] = {SIGINT, SIGTERM};
+    int signals[CY_COUNT_OF(wanted)];
+    size_t count = 0;
+    for (size_t i = 0; i < CY_COUNT_OF(wanted); i++)
+        if (!interrupt_is_ignored(wanted[i])) signals[count++] = wanted[i];
+    return count == 0 ? CY_OK : signals_open(signals, count, &runtime->interrupt.descriptor);
+}
+
+void interrupt_close(struct runtime *runtime)
+{
+    struct interrupt *interrupt = &runtime->interrupt;
+    if (interrupt->socket) loop_socket_close(&interrupt->socket);
+    if (interrupt->descriptor >= 0) close(interrupt->descriptor);
+    interrupt->descriptor = -1;
+}
+
+static void interrupt_take(struct runtime *runtime)
+{
+    struct interrupt *interrupt = &runtime->interrupt;
+    int number = interrupt->descriptor < 0 ? 0 : signals_next(interrupt->descriptor);
+    if (number == 0) return;
+    interrupt->signal = number;
+    interrupt_close(runtime);
+    signals_reset();
+    vm_cancel_instance(runtime->vm, runtime->instance);
+}
+
+static void interrupt_ready(struct loop_op *op)
+{
+    struct runtime *runtime =
+        CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, interrupt.ready);
+    if (cy_failed(op->err)) return;
+    interrupt_take(runtime);
+    if (runtime->interrupt.socket) loop_ready(runtime->interrupt.socket, &runtime->interrupt.ready);
+}
+
+cy_err interrupt_watch(struct runtime *runtime)
+{
+    struct interrupt *interrupt = &runtime->interrupt;
+    if (interrupt->descriptor < 0) return CY_OK;
+    interrupt->ready.op.done = interrupt_ready;
+    interrupt->ready.want_read = true;
+    CY_TRY(loop_socket_watch(runtime->loop, interrupt->descriptor, &interrupt->socket));
+    loop_ready(interrupt->socket, &interrupt->ready);
+    return CY_OK;
+}
+
+void interrupt_look(struct runtime *runtime)
+{
+    struct interrupt *interrupt = &runtime->interrupt;
+    if (interrupt->turn_count++ % INTERRUPT_TURNS_PER_LOOK == 0) interrupt_take(runtime);
+}

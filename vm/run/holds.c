@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/run/holds.c: the longest turns, by place.
+ *
+ * In, Out, Invariant: holds.h.
+ * Method: a turn of HOLDS_LEAST_NS or more goes to the row of its place, or to a new row, or takes that of the
+ *       shortest.
+ *       Places are texts: code may be gone when they are shown.
+ */
+#include "vm/run/holds.h"
+
+#include "vm/run/fiber.h"
+
+enum { HOLDS_LEAST_NS = 2000000 }; /* a turn of ordinary steps takes a tenth of it */
+
+void holds_clear(struct holds *holds) { *holds = (struct holds){0}; }
+
+static struct holds_row *holds_find(struct holds *holds, cy_bytes place, uint64_t spent_ns)
+{
+    for (uint32_t i = 0; i < holds->row_count; i++)
+        if (cy_bytes_equal(cy_bytes_from_text(holds->rows[i].place), place)) return &holds->rows[i];
+    struct holds_row *row;
+    if (holds->row_count < HOLDS_ROWS)
+        row = &holds->rows[holds->row_count++];
+    else if (holds->rows[HOLDS_ROWS - 1].longest_ns < spent_ns)
+        row = &holds->rows[HOLDS_ROWS - 1];
+    else
+        return NULL;
+    *row = (struct holds_row){0};
+    memcpy(row->place, place.data, place.count);
+    return row;
+}
+
+void holds_turn(struct holds *holds, const struct fiber *fiber, uint64_t spent_ns)
+{
+    if (spent_ns > holds->longest_ns) holds->longest_ns = spent_ns;
+    if (spent_ns < HOLDS_LEAST_NS) return;
+    char room[HOLDS_PLACE_BYTES];
+    struct builder place = {.data = (uint8_t *)room, .capacity = sizeof room, .count_max = sizeof room - 1};
+    places_describe_turn(fiber, &place);
+    if (place.failed) place.count = cy_min_size(place.count, sizeof room - 1);
+    struct holds_row *row = holds_find(holds, builder_view(&place), spent_ns);
+    if (!row) return;
+    row->count++;
+    if (spent_ns > row->longest_ns) row->longest_ns = spent_ns;
+    for (; row > holds->rows && row[-1].longest_ns < row->longest_ns; row--) {
+        struct holds_row swap = row[-1];
+        row[-1] = row[0];
+        row[0] = swap;
+    }
+}
+
+void holds_describe(const struct holds *holds, bool korean, struct builder *out)
+{
+    builder_printf(out, korean ? "가장 긴 차례: %.1f ms\n" : "longest turn: %.1f ms\n",
+                   (double)holds->longest_ns / 1e6);
+    for (uint32_t i = 0; i < holds->row_count; i++)
+        builder_printf(out, korean ? "  %8.1f ms  %llu번  %s\n" : "  %8.1f ms  %llu x  %s\n",
+                       (double)holds->rows[i].longest_ns / 1e6, (unsigned long long)holds->rows[i].count,
+                       holds->rows[i].place);
+}
