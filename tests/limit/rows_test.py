@@ -180,7 +180,7 @@ SIZE = {
     "DNS_NAMES": "4096 names with a server that answers them: the oldest goes first, nothing is refused",
     "DNS_TRIES": "c-ares keeps it",
     "FOLDER_ENTRIES": "262144 files take a minute; tests/unit/sys/beneath_test.c bounds a list by its argument",
-    "TLS_UNANSWERED_BYTES": "OpenSSL answers one key update at a time, so that no peer gets there: a second line of defence",
+    "TLS_UNANSWERED_BYTES": "OpenSSL answers one key update at a time, so no peer gets there: a second line",
     "DNS_ADDRESSES": "nothing is refused: the first 16 addresses of a name are tried",
 }
 

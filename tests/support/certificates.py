@@ -15,8 +15,9 @@ from harness import Failed
 class Authority:
     def __init__(self, folder, name="ca"):
         self.folder, self.name = pathlib.Path(folder), name
-        self._openssl("req", "-x509", *self._key(name, "ec"), "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}",
-                      "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+        self._openssl("req", "-x509", *self._key(name, "ec"), "-out", f"{name}.pem", "-days", "2",
+                      "-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE",
+                      "-addext", "keyUsage=critical,keyCertSign,cRLSign")
         self.path = self.folder / f"{name}.pem"
 
     def _openssl(self, *words, text=None):
