@@ -145,7 +145,7 @@ PACE = {
     "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
     "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
-    "TLS_WRITE_WINDOW_BYTES": "tests/unit/net/tls_stream_test.c: a slow reader costs a window, big writes are few sends",
+    "TLS_WRITE_WINDOW_BYTES": "tests/unit/net/tls_stream_test.c: a slow reader costs a window; few sends",
     "TLS_WARM": "tests/unit/net/tls_stream_test.c: idle connections give their buffers back",
     "TLS_DEPTH": "default of an option; tests/unit/net/tls_policy_test.c: test_depth",
     "LISTEN_BACKLOG": "the kernel cuts it at somaxconn and says nothing",
