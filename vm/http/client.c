@@ -32,6 +32,7 @@ cy_err http_client_new(const struct http_client_options *options, struct http_cl
     client_default(&client->options.first_byte_timeout_ms, CLIENT_WAIT_MS);
     client_default(&client->options.idle_timeout_ms, CLIENT_WAIT_MS);
     client_default(&client->options.keep_alive_ms, CLIENT_KEEP_ALIVE_MS);
+    client_default(&client->options.tunnel_timeout_ms, LIMIT_HTTP_TUNNEL_IDLE_MS);
     client_default(&client->options.pool_idle_max, LIMIT_HTTP_POOL_IDLE);
     *client_out = client;
     return CY_OK;
@@ -189,8 +190,28 @@ cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_cl
     upstream->base_path = cy_bytes_of(path, parts.base_path.count);
     upstream->authority =
         parts.is_default_port ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
+    upstream->times = (struct http_times){.connect_ms = client->options.connect_timeout_ms,
+                                          .first_byte_ms = client->options.first_byte_timeout_ms,
+                                          .idle_ms = client->options.idle_timeout_ms,
+                                          .keep_alive_ms = client->options.keep_alive_ms,
+                                          .tunnel_ms = client->options.tunnel_timeout_ms};
     *upstream_out = upstream;
     return CY_OK;
+}
+
+void http_times_override(struct http_times *times, const struct http_times *with)
+{
+    if (with->connect_ms) times->connect_ms = with->connect_ms;
+    if (with->first_byte_ms) times->first_byte_ms = with->first_byte_ms;
+    if (with->idle_ms) times->idle_ms = with->idle_ms;
+    if (with->keep_alive_ms) times->keep_alive_ms = with->keep_alive_ms;
+    if (with->tunnel_ms) times->tunnel_ms = with->tunnel_ms;
+    if (with->total_ms) times->total_ms = with->total_ms;
+}
+
+void upstream_set_times(struct upstream *upstream, const struct http_times *times)
+{
+    http_times_override(&upstream->times, times);
 }
 
 struct upstream *upstream_ref(struct upstream *upstream)

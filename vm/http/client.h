@@ -18,6 +18,17 @@ struct upstream;
 struct dns;
 struct tls_client;
 
+/* How long each part of a proxied exchange may take, in milliseconds. 0: as whoever comes next says: a verdict, its
+ * upstream, the client's options. */
+struct http_times {
+    uint32_t connect_ms;
+    uint32_t first_byte_ms; /* from the end of the request to the first byte of the answer */
+    uint32_t idle_ms;       /* between bytes of the answer */
+    uint32_t keep_alive_ms; /* an idle pooled connection */
+    uint32_t tunnel_ms;     /* silence in both directions of a tunnel */
+    uint32_t total_ms;      /* from the verdict to the answer's last byte; 0 everywhere: no such bound */
+};
+
 struct http_client_options {
     struct loop *loop;
     struct dns **dns; /* made on the first name that needs it; owned by the caller */
@@ -26,6 +37,7 @@ struct http_client_options {
     uint32_t first_byte_timeout_ms; /* 0: 60,000 */
     uint32_t idle_timeout_ms;       /* between bytes of a message; 0: 60,000 */
     uint32_t keep_alive_ms;         /* an idle pooled connection; 0: 4,000, below common servers' 5 s */
+    uint32_t tunnel_timeout_ms;     /* 0: LIMIT_HTTP_TUNNEL_IDLE_MS */
     uint32_t pool_idle_max;         /* idle connections per pool; 0: 512 */
 };
 CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
@@ -45,6 +57,8 @@ CY_NODISCARD cy_err upstream_open_tls(struct http_client *client, cy_bytes url, 
                                       cy_bytes name, struct upstream **upstream_out, const char **fault_out);
 /* The protocols towards servers, for tls_client_options.alpn. */
 cy_bytes http_client_alpn(void);
+/* Before it is given to others: verdicts copy its times. */
+void upstream_set_times(struct upstream *upstream, const struct http_times *times);
 struct upstream *upstream_ref(struct upstream *upstream);
 void upstream_unref(struct upstream **upstream);
 cy_bytes upstream_text(const struct upstream *upstream); /* "127.0.0.1:9000": for logs; borrowed */

@@ -225,9 +225,9 @@ void configuring_free(struct configuring **configuring)
     mem_free(gone);
 }
 
-const struct configuring *runtime_configuring(const struct runtime *runtime, const struct instance *instance)
+struct configuring *runtime_configuring(const struct runtime *runtime, const struct instance *instance)
 {
-    for (const struct configuring *at = runtime->configuring; at; at = at->next)
+    for (struct configuring *at = runtime->configuring; at; at = at->next)
         if (at->instance == instance) return at;
     return NULL;
 }

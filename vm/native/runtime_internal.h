@@ -48,11 +48,13 @@ struct configuring {
     struct configuring *next; /* runtime->configuring */
     struct runtime *runtime;
     struct loaded_program *loaded;
-    struct instance *instance; /* one reference */
-    uint32_t number;           /* of the generation */
-    int exit_code;             /* 0: configured */
-    struct timer skipped;      /* the program has no configure: done comes from the loop */
-    cy_bytes extras;           /* the generation's extra files, an owned copy */
+    struct instance *instance;         /* one reference */
+    uint32_t number;                   /* of the generation */
+    int exit_code;                     /* 0: configured */
+    struct timer skipped;              /* the program has no configure: done comes from the loop */
+    struct http_server_options bounds; /* of http.bounds, for when it is adopted */
+    bool has_bounds;
+    cy_bytes extras; /* the generation's extra files, an owned copy */
     void (*done)(struct configuring *configuring, cy_value result);
 };
 
@@ -77,11 +79,12 @@ struct serving {
     wait_ticket ticket; /* main, parked until the graceful stop */
     struct serve_address listen[LIMIT_SERVE_LISTEN];
     uint32_t listen_count;
-    char *banner;               /* owned, may be NULL */
-    struct instance *instance;  /* whose handle is called; swapped on reload */
-    cy_value handle;            /* borrowed from the instance */
-    uint32_t generation_number; /* of the instance */
-    struct old_instances old;   /* those before it that requests still run on */
+    char *banner;                      /* owned, may be NULL */
+    struct http_server_options bounds; /* of http.serve; a generation's own go before them */
+    struct instance *instance;         /* whose handle is called; swapped on reload */
+    cy_value handle;                   /* borrowed from the instance */
+    uint32_t generation_number;        /* of the instance */
+    struct old_instances old;          /* those before it that requests still run on */
     bool ready;
     bool stopping;
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */
@@ -181,9 +184,9 @@ void runtime_report_error(struct runtime *runtime, cy_value error);
 void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop);
 /* Whether this instance's configure has not ended yet: it may not look at the world, so that every worker makes the
  * same of its input as the checker did. */
+struct configuring *runtime_configuring(const struct runtime *runtime,
+                                        const struct instance *instance); /* or NULL */
 bool runtime_is_configuring(const struct runtime *runtime, const struct instance *instance);
-/* That call of configure; NULL when there is none. */
-const struct configuring *runtime_configuring(const struct runtime *runtime, const struct instance *instance);
 /* Made on first use; before the workers, so that each opens the others' tickets. */
 CY_NODISCARD cy_err runtime_tls_seed(struct runtime *runtime, const uint8_t **seed_out);
 

@@ -229,6 +229,10 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
     if (!native_has_arg(call, 0)) return NATIVE_DONE;
     for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+        enum native_http_taken taken =
+            native_http_take_bound(call, "http.serve", name, value, &runtime->serving.bounds);
+        if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
+        if (taken == NATIVE_HTTP_TAKEN) continue;
         if (cy_bytes_equal(name, CY_BYTES("listen")) && value.tag == TAG_LIST) {
             if (!serve_read_listen(&runtime->serving, call, value)) return NATIVE_FAIL;
         } else if (cy_bytes_equal(name, CY_BYTES("banner")) && value.tag == TAG_STR) {
@@ -237,9 +241,12 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
         } else {
-            return native_fail(call, CY_ERR(VALUE),
-                               "http.serve: options are listen (list) and banner (str), not \"%.*s\" (%s)",
-                               CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+            return native_fail(
+                call, CY_ERR(VALUE),
+                "http.serve: options are listen (list), banner (str), numbers for header_ms, keep_alive_ms, "
+                "body_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; not \"%.*s\" "
+                "(%s)",
+                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
     return NATIVE_DONE;
@@ -250,6 +257,7 @@ static void serve_forget_options(struct serving *serving)
     serve_addresses_fini(serving->listen, &serving->listen_count);
     mem_free(serving->banner);
     serving->banner = NULL;
+    serving->bounds = (struct http_server_options){0};
 }
 
 /* Half of the descriptors for clients, so that each finds one for its upstream: a client that was let in must not be
@@ -264,15 +272,14 @@ static uint32_t serve_connections_max(void)
 static cy_err serve_open_server(struct runtime *runtime)
 {
     CY_TRY(runtime_need_client(runtime));
-    struct http_server_options options = {
-        .loop = runtime->loop,
-        .log = &runtime->log,
-        .client = runtime->client,
-        .context = runtime,
-        .on_request = serve_on_request,
-        .on_gone = serve_on_gone,
-        .connections_max = serve_connections_max(),
-    };
+    struct http_server_options options = runtime->serving.bounds;
+    options.loop = runtime->loop;
+    options.log = &runtime->log;
+    options.client = runtime->client;
+    options.context = runtime;
+    options.on_request = serve_on_request;
+    options.on_gone = serve_on_gone;
+    options.connections_max = serve_connections_max();
     CY_TRY(http_server_new(&options, &runtime->server));
     return serve_watch(runtime);
 }
