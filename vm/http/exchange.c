@@ -175,7 +175,13 @@ static enum h1_body_step exchange_skip_body(struct http_exchange *exchange)
     struct exchange_carrier *carrier = exchange->carrier;
     struct h1_body *body = &exchange->request_body.body;
     enum h1_body_step step = body->ended ? H1_BODY_END : H1_BODY_MORE;
-    if (carrier->input) {
+    if (carrier->input && CY_UNLIKELY(loop_buffer_is_piped(carrier->input))) {
+        size_t count = buffer_view(carrier->input).count;
+        h1_body_skip(body, count);
+        exchange->drained_bytes += count;
+        buffer_unref(&carrier->input);
+        if (body->ended) step = H1_BODY_END;
+    } else if (carrier->input) {
         cy_bytes rest = buffer_view(carrier->input), piece;
         size_t before = rest.count;
         do {

@@ -294,6 +294,17 @@ static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head
     return true;
 }
 
+uint32_t proxy_pipe_bytes(const struct http_exchange *exchange, const struct relay *relay)
+{
+    uint32_t bytes = relay_pipe_bytes(relay);
+    if (CY_LIKELY(bytes == 0)) return 0;
+    const struct exchange_carrier *carrier = exchange->carrier;
+    const struct upstream_carrier *upstream = exchange->proxy.upstream;
+    bool takes = carrier->type->takes_pipes && carrier->type->takes_pipes(carrier) &&
+                 upstream->type->takes_pipes && upstream->type->takes_pipes(upstream);
+    return takes ? bytes : 0;
+}
+
 bool proxy_pump_request(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;
@@ -311,6 +322,7 @@ bool proxy_pump_request(struct http_exchange *exchange)
         else if (exchange->status == 0 && carrier->timer_kind != CARRIER_TIMER_CONTINUE)
             carrier_set_timer(carrier, CARRIER_TIMER_CONTINUE, LIMIT_HTTP_CONTINUE_WAIT_MS);
     }
+    carrier->pipe_bytes_max = carrier->input ? 0 : proxy_pipe_bytes(exchange, &exchange->request_body);
     carrier_want_input(carrier);
     return true;
 }
