@@ -45,9 +45,9 @@ CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
  * http_server_free, the next turn of the loop. */
 void http_client_free(struct http_client **client);
 
-/* "http://host[:port][/base/path]". BAD_ADDRESS for anything else (`fault_out`, may be NULL: a static text
- * that says what is wrong, in English); UNSUPPORTED for https (for now). The URL's base path is put before
- * the request's path. */
+/* "http://host[:port][/base/path]", or "h2c://..." for HTTP/2 with prior knowledge. BAD_ADDRESS for anything else
+ * (`fault_out`, may be NULL: a static text that says what is wrong, in English); UNSUPPORTED for https (for now). The
+ * URL's base path is put before the request's path. */
 CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
                                   const char **fault_out);
 /* Before it is given to others: verdicts copy its times. */

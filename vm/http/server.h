@@ -37,6 +37,7 @@ struct http_server_options {
     uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
     uint32_t body_idle_timeout_ms; /* 0: 60,000 */
     uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
+    bool refuses_http2;         /* its preface is a malformed request then; ALPN is the listener's matter */
     uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
                                     * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
     uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
