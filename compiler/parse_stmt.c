@@ -52,6 +52,8 @@ static void parse_stmt_headless(struct parser *parser, struct block *block, uint
     bool known = parser->panicking;
     parse_report_expected(parser, CY_BYTES("`{`"));
     if (known || parser->lexer.gave_up) return;
+    bool begins = parse_begins_statement(parser->current.kind) || parse_begins_expression(parser);
+    if (!begins && !parse_at(parser, TOKEN_BRACE_CLOSE)) return; /* it cannot begin a block either */
     if (!parse_enter(parser)) {
         parse_leave(parser);
         return;
