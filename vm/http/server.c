@@ -11,6 +11,7 @@
 
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
+#include "vm/net/tls.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -159,6 +160,7 @@ static void server_on_accept(struct loop_op *op)
     if (cy_failed(loop_socket_open(server->options.loop, accept->descriptor, &socket))) return;
     if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
     stream_set_addresses(stream, &accept->peer, NULL);
+    if (listener->tls && cy_failed(tls_server_stream(listener->tls, stream, &stream))) return;
     connection_start(server, stream);
 }
 
@@ -170,6 +172,19 @@ static void server_on_starved(struct loop_accept *accept)
 }
 
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)
+{
+    return http_server_listen_tls(server, owned_descriptor, NULL, NULL);
+}
+
+void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
+{
+    struct tls_server *before = listener->tls;
+    listener->tls = tls ? tls_server_ref(tls) : NULL;
+    tls_server_unref(&before);
+}
+
+cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, struct tls_server *tls,
+                              struct http_listener **listener_out)
 {
     struct http_listener *listener = mem_alloc_zeroed(sizeof *listener);
     struct loop_socket *socket = NULL;
@@ -185,6 +200,8 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     listener->server = server;
     listener->socket = socket;
     listener->accept.op.done = server_on_accept;
+    listener->tls = tls ? tls_server_ref(tls) : NULL;
+    if (listener_out) *listener_out = listener;
     listener->accept.starved = server_on_starved;
     listener->next = server->listeners;
     server->listeners = listener;
@@ -220,6 +237,7 @@ static void server_free_memory(struct http_server *server)
     while (server->listeners) {
         struct http_listener *listener = server->listeners;
         server->listeners = listener->next;
+        tls_server_unref(&listener->tls);
         mem_free(listener);
     }
     while (server->free_connections) {

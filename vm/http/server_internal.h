@@ -135,6 +135,7 @@ struct http_listener {
     struct http_server *server;
     struct loop_socket *socket; /* NULL: closed */
     struct loop_accept accept;
+    struct tls_server *tls; /* a reference; NULL: plain */
 };
 
 #define SERVER_DATE_BYTES 29
