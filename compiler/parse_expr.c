@@ -129,8 +129,8 @@ static bool parse_expr_goes_on(const struct parser *parser, uint32_t depth, bool
     return over_lines && !parse_begins_statement(parser->current.kind);
 }
 
-/* After a mistake inside of brackets: on to their closing one, if that is there, and behind it all is well again. Without
- * this the `}` of a map would close the block around. */
+/* After a mistake inside of brackets: on to their closing one, if that is there, and behind it all is well again.
+ * Without this the `}` of a map would close the block around. */
 static void parse_expr_skip_to_close(struct parser *parser, uint8_t closing)
 {
     bool over_lines = parser->current.broken;

@@ -40,7 +40,6 @@ export fn main(args) {
     attempt(fn () { return json.write(1.0e300 * 1.0e300) })
     attempt(fn () { return json.write({a: [{}, "\\u{0}"], b: {"x": 0..2}}) })
     attempt(fn () { return http.upstream("nope") })
-    attempt(fn () { return http.upstream("https://a") })
     attempt(fn () { return http.upstream("http://u@a") })
     attempt(fn () { return http.upstream("http://a:b") })
     attempt(fn () { return http.upstream("http://a/?q") })
@@ -52,7 +51,7 @@ export fn main(args) {
 }
 """
 KINDS = ["type", "value", "value", "bad_format", "bad_format", "value", "bad_format", "token", "not_found", "type",
-         "value", "type", "bad_address", "unsupported", "bad_address", "bad_address", "bad_address", "bad_address", "type",
+         "value", "type", *["bad_address"] * 5, "type",
          "division", "key", "index"]
 
 UNCAUGHT = """
@@ -129,7 +128,7 @@ test "h" { test.holds(1 > 2, "said by the program") }
 def test_what_tests_expect(folder):
     path = source(folder, TESTED)
     for lang, lines in (("en", ("value: expected 4, found 3", "number: expected 4, found 3",
-                                "value: expected anything but 3", "a condition does not hold", "expected an error, there",
+                                "value: expected anything but 3", "a condition does not hold", "expected an error,",
                                 "value: expected 2.0 within 1e-9, found 1.0", "of kind key, found index: ",
                                 "said by the program")),
                         ("ko", ("값: 4이어야 하는데 3입니다", "number: 4이어야 하는데 3입니다", "값: 3이면 안 됩니다",

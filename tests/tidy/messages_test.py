@@ -16,8 +16,8 @@ LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 CHARACTER = re.compile(r"'(?:[^'\\]|\\.)+'")
 CONVERSION = re.compile(r"%(?:\.\*|\.\d+)?(?:ll|z)?[a-z%]")
 CALLS = (("native_fail", 2), ("native_fail_data", 3), ("vm_text", 1), ("json_write_refuse", 2), ("client_bad_url", 0))
-# Messages that are no literals, file by file. Where they come from: a table of their own with both languages (a), a part
-# that PARTS looks at (b), another function of CALLS (c).
+# Messages that are no literals, file by file. They come from a table of their own with both languages (a), a part that
+# PARTS looks at (b), another function of CALLS (c).
 ELSEWHERE = {
     "vm/native/json_write.c": ("format",),  # c
     "vm/native/native_fetch.c": ("fault",),  # c: client_bad_url

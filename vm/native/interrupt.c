@@ -8,8 +8,8 @@
  * In:   signals, as a descriptor that becomes readable. Out: cancelled tasks; what they wait for ends with them, so a
  *       child of process.run is killed.
  * Invariant: the first signal only becomes something to read (vm/sys/signals.c): nothing of the program happens between
- *            two instructions, and a native that computes for long is not interrupted. The second one is the system's: it
- *            ends the process also inside of such a native, or of a print into a pipe that nobody reads.
+ *            two instructions, and a native that computes for long is not interrupted. The second one is the
+ *            system's: it ends the process also inside of such a native, or of a print into a pipe that nobody reads.
  * Not here: servers, which drain (serve.c); a master and its workers (vm/net/master.c); the REPL (repl.c).
  */
 #include "vm/native/interrupt.h"
