@@ -33,11 +33,15 @@ CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
  * http_server_free, the next turn of the loop. */
 void http_client_free(struct http_client **client);
 
-/* "http://host[:port][/base/path]". BAD_ADDRESS for anything else (`fault_out`, may be NULL: a static text
+/* "http://host[:port][/base/path]", or "http://unix:/path/of/socket[:/base/path]".
+ * BAD_ADDRESS for anything else (`fault_out`, may be NULL: a static text
  * that says what is wrong, in English); UNSUPPORTED for https (for now). The URL's base path is put before
  * the request's path. */
 CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
                                   const char **fault_out);
+/* Every connection begins with a PROXY protocol header of that version (1 or 2), which says who the client is; so each
+ * request gets a connection of its own. */
+void upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version);
 struct upstream *upstream_ref(struct upstream *upstream);
 void upstream_unref(struct upstream **upstream);
 cy_bytes upstream_text(const struct upstream *upstream); /* "127.0.0.1:9000": for logs; borrowed */

@@ -39,7 +39,7 @@ void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cau
     struct exchange_carrier *carrier = exchange->carrier;
     const struct http_request *request = &exchange->request;
     char text[128];
-    carrier->server->counters.upstream_failures++;
+    carrier->server->counters->upstream_failures++;
     bool has_begun = exchange->status != 0;
     char key[160]; /* an upstream that is down is one line a second, not one for each request */
     snprintf(key, sizeof key, "upstream %.*s: %s (%s)",
@@ -127,6 +127,7 @@ void proxy_start(struct http_exchange *exchange)
         return;
     }
     proxy->active = true;
+    proxy->start_ns = loop_turn_ns(exchange->carrier->server->options.loop);
     struct upstream_carrier *upstream = pool_take(pool, exchange, &proxy_events);
     if (upstream)
         proxy_use(exchange, upstream);
@@ -153,6 +154,7 @@ bool proxy_retry(struct http_exchange *exchange)
     if (!unsent && !proxy_is_idempotent(exchange->request.method)) return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
+    exchange->carrier->server->counters->upstream_retries++;
     proxy->request_sent = proxy->request_stopped = proxy->stream_ended = false;
     proxy->sent_bytes = 0;
     proxy_connect(exchange);

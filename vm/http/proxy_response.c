@@ -136,6 +136,7 @@ static bool proxy_on_final(struct http_exchange *exchange)
     }
     exchange->status = answer->status;
     proxy->head_complete = true;
+    proxy->head_ns = loop_turn_ns(exchange->carrier->server->options.loop);
     upstream_drop_empty_input(proxy->upstream);
     return proxy_relay(exchange, head);
 }

@@ -24,6 +24,7 @@ static void server_default(uint32_t *value, uint32_t when_zero)
 }
 
 static void server_on_drain_timer(struct timer *timer);
+static void server_on_idle_timer(struct timer *timer);
 
 cy_err http_server_new(const struct http_server_options *options, struct http_server **server_out)
 {
@@ -37,6 +38,9 @@ cy_err http_server_new(const struct http_server_options *options, struct http_se
     server_default(&server->options.connections_max, LIMIT_CONNECTIONS);
     server->date_second = INT64_MIN;
     server->drain_timer.fire = server_on_drain_timer;
+    server->idle_timer.fire = server_on_idle_timer;
+    server->counters = options->counters ? options->counters : &server->own_counters;
+    http_counters_restart(server->counters);
     *server_out = server;
     return CY_OK;
 }
@@ -66,7 +70,7 @@ cy_bytes server_date(struct http_server *server)
 
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out)
 {
-    *counters_out = server->counters;
+    *counters_out = *server->counters;
 }
 
 /* -- listening ------------------------------------------------------------------------------------------- */
@@ -121,9 +125,9 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
 
 cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream)
 {
-    uint32_t before = server->counters.connections_open;
+    uint64_t before = server->counters->connections_open;
     connection_start(server, owned_stream);
-    return server->counters.connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
+    return server->counters->connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
 }
 
 /* -- the end --------------------------------------------------------------------------------------------- */
@@ -140,6 +144,7 @@ static void server_close_listeners(struct http_server *server)
 static void server_free_memory(struct http_server *server)
 {
     loop_timer_clear(server->options.loop, &server->drain_timer);
+    loop_timer_clear(server->options.loop, &server->idle_timer);
     while (server->listeners) {
         struct http_listener *listener = server->listeners;
         server->listeners = listener->next;
@@ -196,8 +201,17 @@ static void server_on_drain_timer(struct timer *timer)
 /* `drained` comes from a timer, so that the program is never called from inside a call of its own. */
 void server_check_drained(struct http_server *server)
 {
-    if (!server->draining || !server->drained || server->counters.connections_open > 0) return;
+    if (!server->draining || !server->drained || server->counters->connections_open > 0) return;
     if (!timer_is_set(&server->drain_timer)) loop_timer_set(server->options.loop, &server->drain_timer, 0);
+}
+
+static void server_close_idle(struct http_server *server)
+{
+    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+        next = connection->next;
+        if (connection->stream && !connection->carrier.exchange && !connection->lingering)
+            connection_close(connection);
+    }
 }
 
 void http_server_drain(struct http_server *server, void (*drained)(void *context))
@@ -205,12 +219,27 @@ void http_server_drain(struct http_server *server, void (*drained)(void *context
     server->draining = true;
     server->drained = drained;
     server_close_listeners(server);
-    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
-        next = connection->next;
-        if (connection->stream && !connection->carrier.exchange && !connection->lingering)
-            connection_close(connection);
-    }
+    server_close_idle(server);
     server_check_drained(server);
+}
+
+static void server_on_idle_timer(struct timer *timer)
+{
+    server_close_idle(CY_CONTAINER_OF(timer, struct http_server, idle_timer));
+}
+
+void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context))
+{
+    server->draining = true;
+    server->drained = drained;
+    server_close_listeners(server);
+    loop_timer_set(server->options.loop, &server->idle_timer, idle_ms);
+    server_check_drained(server);
+}
+
+void http_server_set_access_log(struct http_server *server, struct access_log *access_log)
+{
+    server->options.access_log = access_log;
 }
 
 #undef SERVER_HEADER_TIMEOUT_MS

@@ -18,11 +18,13 @@
 #include "vm/base/log.h"
 #include "vm/http/client.h"
 #include "vm/http/message.h"
+#include "vm/http/metrics.h"
 #include "vm/http/verdict.h"
 #include "vm/net/stream.h"
 
 struct http_server;
 struct http_exchange;
+struct access_log;
 
 struct http_server_options {
     struct loop *loop;
@@ -33,10 +35,12 @@ struct http_server_options {
     void (*on_request)(void *context, struct http_exchange *exchange);
     /* The client is gone before an answer was given: forget the exchange. */
     void (*on_gone)(void *context, struct http_exchange *exchange);
-    uint32_t header_timeout_ms;    /* from the first byte of a head to its end; 0: 30,000 */
-    uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
-    uint32_t body_idle_timeout_ms; /* 0: 60,000 */
-    uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
+    uint32_t header_timeout_ms;            /* from the first byte of a head to its end; 0: 30,000 */
+    uint32_t keep_alive_ms;                /* idle between requests; 0: 75,000 */
+    uint32_t body_idle_timeout_ms;         /* 0: 60,000 */
+    uint32_t connections_max;              /* 0: LIMIT_CONNECTIONS */
+    struct http_server_counters *counters; /* borrowed; counted on. NULL: the server has its own */
+    struct access_log *access_log;         /* borrowed; NULL: none */
 };
 
 CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
@@ -49,6 +53,11 @@ CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream 
 /* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection:
  * close), then calls `drained` from the loop. */
 void http_server_drain(struct http_server *server, void (*drained)(void *context));
+/* The same where others serve already: clients between two requests may send another one, answered with Connection:
+ * close, for `idle_ms`. */
+void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context));
+/* From the next request on. NULL: none. */
+void http_server_set_access_log(struct http_server *server, struct access_log *access_log);
 /* Cuts everything off. on_gone is called for exchanges that wait for an answer. Operations of the loop are
  * still on their way: memory goes when the loop has delivered their cancellations, which the next turn does
  * (loop_wake before it, lest it waits for events when there was nothing to cancel). */
@@ -63,11 +72,6 @@ void http_exchange_fail(struct http_exchange *exchange, cy_bytes reason);
 void http_exchange_set_context(struct http_exchange *exchange, void *handler_context);
 void *http_exchange_context(const struct http_exchange *exchange);
 
-struct http_server_counters {
-    uint64_t connections, requests, responses_by_class[6], bytes_in, bytes_out, client_aborts,
-        upstream_failures;
-    uint32_t connections_open, exchanges_open;
-};
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out);
 
 #endif

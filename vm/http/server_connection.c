@@ -61,8 +61,8 @@ void connection_close(struct http_connection *connection)
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
-    CHECK(server->counters.connections_open > 0);
-    server->counters.connections_open--;
+    CHECK(server->counters->connections_open > 0);
+    server->counters->connections_open--;
     connection_recycle(connection);
     server_check_drained(server);
 }
@@ -169,7 +169,7 @@ static void connection_on_data(struct http_connection *connection, struct buffer
 {
     struct http_server *server = connection->carrier.server;
     size_t count = owned_buffer->end - owned_buffer->begin;
-    server->counters.bytes_in += count;
+    server->counters->bytes_in += count;
     if (connection->lingering) {
         buffer_unref(&owned_buffer);
         connection->lingered_bytes += count;
@@ -233,7 +233,7 @@ static void connection_on_written(struct stream_write *write)
     struct http_connection *connection = CY_CONTAINER_OF(write, struct http_connection, write);
     connection->carrier.writing = false;
     relay_hold_release(&connection->carrier.hold);
-    connection->carrier.server->counters.bytes_out += write->send.sent_bytes;
+    connection->carrier.server->counters->bytes_out += write->send.sent_bytes;
     if (!connection->stream) {
         connection_recycle(connection);
         return;
@@ -307,7 +307,7 @@ static void connection_on_ready(struct stream_ready *ready)
 void connection_start(struct http_server *server, struct stream *owned_stream)
 {
     struct http_connection *connection = server->free_connections;
-    bool refused = server->draining || server->counters.connections_open >= server->options.connections_max;
+    bool refused = server->draining || server->counters->connections_open >= server->options.connections_max;
     if (!refused && connection) server->free_connections = connection->next;
     if (!refused && !connection) connection = mem_alloc(sizeof *connection);
     if (refused || !connection) {
@@ -325,8 +325,8 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     connection->write.done = connection_on_written;
     connection_link(server, connection);
     server->live_count++;
-    server->counters.connections++;
-    server->counters.connections_open++;
+    server->counters->connections++;
+    server->counters->connections_open++;
     /* A connection on which nothing ever comes is worth no more than a slow head; a handshake counts. */
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.header_timeout_ms);
     connection->preparing = true;
@@ -387,6 +387,7 @@ static void connection_end(struct exchange_carrier *carrier, enum carrier_end en
 static cy_bytes connection_peer_text(struct exchange_carrier *carrier)
 {
     struct http_connection *connection = connection_of(carrier);
+    if (!connection->stream && connection->peer_text_bytes == 0) return CY_BYTES("unknown");
     if (connection->peer_text_bytes == 0) {
         struct builder text;
         builder_init(&text);

@@ -40,6 +40,8 @@ struct http_proxy {
     bool head_complete;   /* of the final response */
     bool stream_ended;    /* the server will send no more */
     bool retried;
+    uint64_t start_ns,
+        head_ns;         /* when it began, and when the head of the final response was there; 0: not yet */
     uint64_t sent_bytes; /* of the request, on this carrier */
     cy_err stream_err;   /* with stream_ended: why */
 };
@@ -65,6 +67,8 @@ struct http_exchange {
     struct relay request_body;
     size_t head_bytes; /* of the request's head, as a bound for the one that we write */
     uint64_t drained_bytes;
+    uint64_t start_ns;       /* when its head was there; 0: never */
+    uint64_t sent_bytes;     /* given to the carrier for the client, heads included */
     size_t body_offset;      /* of a RESPOND body: what has been written */
     uint16_t status;         /* of the final answer; 0: none begun */
     uint16_t pending_status; /* answered once the interim write is done */
@@ -74,6 +78,7 @@ struct http_exchange {
     bool client_keeps;     /* the client and we would go on with its carrier after this exchange */
     bool keep_alive;       /* as the answer's head says */
     bool continue_waiting; /* the client waits for 100 before it sends its body */
+    bool client_gone;      /* before its end */
 
     struct http_proxy proxy;
     struct h1_head
@@ -119,8 +124,9 @@ struct http_server {
     struct http_connection *connections;
     struct http_connection *free_connections;
     struct http_exchange *free_exchanges;
-    struct http_server_counters counters;
-    struct timer drain_timer;
+    struct http_server_counters *counters; /* `own_counters`, or memory that other processes read */
+    struct http_server_counters own_counters;
+    struct timer drain_timer, idle_timer; /* nothing is left; those between two requests go too */
     void (*drained)(void *context);
     int64_t date_second;
     uint32_t live_count; /* connections and listeners whose completions may still come */
@@ -154,6 +160,10 @@ void exchange_on_written(struct http_exchange *exchange);
 void exchange_client_gone(struct http_exchange *exchange, cy_err err);
 /* One of carrier.h's kinds. */
 void exchange_on_timeout(struct http_exchange *exchange, unsigned kind);
+
+/* -- exchange_record.c -- */
+/* Its end: time and, where there is a log, its line. */
+void exchange_record(struct http_exchange *exchange);
 
 /* -- exchange.c: for respond.c and proxy*.c -- */
 /* The last byte of the answer is with the kernel. */

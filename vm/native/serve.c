@@ -13,6 +13,7 @@
 #include "vm/base/mem.h"
 #include "vm/native/native_http.h"
 #include "vm/native/runtime_internal.h"
+#include "vm/native/serve_metrics.h"
 #include "vm/sys/process.h"
 
 #include <signal.h>
@@ -130,60 +131,52 @@ static void serve_finish(struct runtime *runtime)
     serving->active = false;
     vm_complete(runtime->vm, serving->ticket, value_nil());
 }
-static void serve_drained(void *context) { serve_finish(context); }
-
-static void serve_stop(struct runtime *runtime)
+static void serve_drained(void *context)
 {
-    if (runtime->serving.stopping) return;
-    runtime->serving.stopping = true;
-    if (runtime->server && runtime->serving.ready) {
-        http_server_drain(runtime->server, serve_drained);
+    if (--((struct runtime *)context)->serving.undrained_count == 0) serve_finish(context);
+}
+
+/* `idle_ms` 0: clients between two requests are closed now. */
+static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
+{
+    struct serving *serving = &runtime->serving;
+    if (serving->stopping) return;
+    serving->stopping = true;
+    if (runtime->server && serving->ready) {
+        serving->undrained_count = serving->admin_server ? 2 : 1;
+        if (idle_ms)
+            http_server_hand_over(runtime->server, idle_ms, serve_drained);
+        else
+            http_server_drain(runtime->server, serve_drained);
+        if (serving->admin_server) http_server_drain(serving->admin_server, serve_drained);
     } else {
         serve_finish(runtime);
     }
 }
 
-/* Ends the process's serving because it could not begin: main is never woken. */
-static void serve_give_up(struct runtime *runtime, int exit_code)
+/* -- listening ----------------------------------------------------------------------------------------------------- */
+static cy_err serve_take_listener(void *context, int owned_descriptor)
 {
-    runtime_request_exit(runtime, exit_code);
+    return http_server_listen(((struct runtime *)context)->server, owned_descriptor);
 }
 
-/* -- listening ----------------------------------------------------------------------------------------------------- */
-static cy_err serve_listen_alone(const char *text, int *descriptor_out)
+static cy_err serve_take_admin(void *context, int owned_descriptor)
 {
-    cy_bytes host;
-    uint16_t port;
-    struct address address;
-    CY_TRY(address_split(cy_bytes_from_text(text), &host, &port));
-    if (host.count == 0) host = CY_BYTES("::"); /* both families: listen_open leaves IPV6_V6ONLY off */
-    CY_TRY(address_from_ip(host, port, &address));
-    return listen_open(&address, false, LIMIT_LISTEN_BACKLOG, descriptor_out);
+    return serve_admin_listen(context, owned_descriptor);
 }
 
 static bool serve_listen(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
-    for (uint32_t i = 0; i < serving->listen_count; i++) {
-        int descriptor = -1;
-        struct address address;
-        cy_err err = runtime->link ? worker_listen(runtime->link, cy_bytes_from_text(serving->listen[i]),
-                                                   &descriptor, &address)
-                                   : serve_listen_alone(serving->listen[i], &descriptor);
-        if (!cy_failed(err)) err = http_server_listen(runtime->server, descriptor);
-        if (!cy_failed(err)) continue;
-        serve_give_up(runtime, EXIT_CODE_CANNOT_LISTEN);
-        /* Every worker meets a port in use; one says so. */
-        if (cy_is(err, CY_ERR_ADDRESS_IN_USE) && runtime->link && runtime->worker_index > 0) return false;
-        char why[128];
-        fprintf(stderr,
-                runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n"
-                                         : "%s: cannot listen on %s: %s\n",
-                runtime->options->program_name, serving->listen[i],
-                cy_err_describe(err, runtime->options->korean, why, sizeof why));
-        return false;
+    for (uint32_t i = 0; i < serving->listen_count; i++)
+        if (!serve_address_open(runtime, serving->listen[i], serve_take_listener, runtime)) return false;
+    if (!serving->extra.admin) return true;
+    cy_err err = serve_admin_open(runtime);
+    if (cy_failed(err)) {
+        log_write(&runtime->log, LOG_ERROR, "admin: %s", cy_err_text(err, false));
+        return true;
     }
-    return true;
+    return serve_address_open(runtime, serving->extra.admin, serve_take_admin, runtime);
 }
 
 void serve_begin(struct runtime *runtime)
@@ -208,11 +201,11 @@ static void serve_on_message(void *context, const struct worker_message *message
     struct runtime *runtime = context;
     switch (message->kind) {
     case WORKER_MESSAGE_STOP:
-    case WORKER_MESSAGE_MASTER_GONE: serve_stop(runtime); break;
+    case WORKER_MESSAGE_MASTER_GONE: serve_stop(runtime, message->idle_ms); break;
     case WORKER_MESSAGE_GENERATION:
         serve_generation_reload(runtime, message->generation, message->generation_number);
         break;
-    case WORKER_MESSAGE_REOPEN_LOGS: break; /* logs go to stderr, which is never ours to reopen */
+    case WORKER_MESSAGE_REOPEN_LOGS: serve_extra_reopen(runtime); break; /* stderr is never ours to reopen */
     }
 }
 
@@ -231,7 +224,7 @@ static void serve_signal_ready(struct loop_op *op)
     struct runtime *runtime =
         CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.signals_ready);
     if (cy_failed(op->err)) return;
-    while (signals_next(runtime->serving.signals_descriptor) != 0) serve_stop(runtime);
+    while (signals_next(runtime->serving.signals_descriptor) != 0) serve_stop(runtime, 0);
     loop_ready(runtime->serving.signals_socket, &runtime->serving.signals_ready);
 }
 
@@ -264,14 +257,12 @@ static enum native_outcome serve_read_listen(struct serving *serving, struct nat
     }
     for (size_t i = 0; i < list_count(list); i++) {
         cy_value item = list_get(list, i);
-        cy_bytes text = item.tag == TAG_STR ? string_bytes(item) : CY_BYTES_NONE, host;
-        uint16_t port;
-        bool inherited = cy_bytes_start_with(text, CY_BYTES("fd@"));
-        if (!inherited && cy_failed(address_split(text, &host, &port))) {
+        cy_bytes text = item.tag == TAG_STR ? string_bytes(item) : CY_BYTES_NONE;
+        if (!address_can_listen(text)) {
             return native_fail(
                 call, CY_ERR(BAD_ADDRESS),
                 "http.serve: \"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", "
-                "\":80\", \"fd@3\"",
+                "\":80\", \"fd@3\", \"unix:/run/web.sock\"",
                 CY_BYTES_ARG(text));
         }
         char *copy = mem_alloc(text.count + 1);
@@ -282,10 +273,24 @@ static enum native_outcome serve_read_listen(struct serving *serving, struct nat
     return NATIVE_DONE;
 }
 
+/* False: the name is no such option. */
+static bool serve_read_extra(struct runtime *runtime, struct native_call *call, cy_bytes name, cy_value value,
+                             bool *taken_out)
+{
+    struct builder fault;
+    cy_err err;
+    builder_init(&fault);
+    bool ours = serve_extra_read(call->vm, name, value, &runtime->serving.extra, &fault, &err);
+    *taken_out = ours && !cy_failed(err);
+    if (cy_failed(err)) native_fail(call, err, "http.serve: %.*s", CY_BYTES_ARG(builder_view(&fault)));
+    builder_fini(&fault);
+    return ours;
+}
+
 static enum native_outcome serve_read_options(struct runtime *runtime, struct native_call *call)
 {
     cy_value key, value;
-    bool listen = false;
+    bool listen = false, taken;
     for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         if (cy_bytes_equal(name, CY_BYTES("listen")) && value.tag == TAG_LIST) {
@@ -296,9 +301,12 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             runtime->serving.banner = mem_alloc(text.count + 1);
             if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
+        } else if (serve_read_extra(runtime, call, name, value, &taken)) {
+            if (!taken) return NATIVE_FAIL;
         } else {
             return native_fail(call, CY_ERR(VALUE),
-                               "http.serve: options are listen (list) and banner (str), not \"%.*s\" (%s)",
+                               "http.serve: options are listen (list), banner (str), access_log (map) and "
+                               "admin (str), not \"%.*s\" (%s)",
                                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
@@ -312,6 +320,7 @@ static void serve_forget_options(struct serving *serving)
     serving->listen_count = 0;
     mem_free(serving->banner);
     serving->banner = NULL;
+    serve_extra_fini(&serving->extra);
 }
 
 /* Half of the descriptors for clients, so that each finds one for its upstream: a client that was let in must not be
@@ -326,6 +335,8 @@ static uint32_t serve_connections_max(void)
 static cy_err serve_open_server(struct runtime *runtime)
 {
     CY_TRY(runtime_need_client(runtime));
+    CY_TRY(serve_metrics_new(runtime, 1));
+    runtime->serving.extra_by_configure = !runtime->serving.extra.log_to && !runtime->serving.extra.admin;
     struct http_server_options options = {
         .loop = runtime->loop,
         .log = &runtime->log,
@@ -334,6 +345,7 @@ static cy_err serve_open_server(struct runtime *runtime)
         .on_request = serve_on_request,
         .on_gone = serve_on_gone,
         .connections_max = serve_connections_max(),
+        .counters = serve_metrics_own(runtime),
     };
     CY_TRY(http_server_new(&options, &runtime->server));
     return serve_watch(runtime);
@@ -363,10 +375,15 @@ void serve_fini(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
     http_server_free(&runtime->server);
+    http_server_free(&serving->admin_server);
     if (serving->link_socket) loop_socket_close(&serving->link_socket);
     if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
     serve_generation_fini(runtime);
+    serve_addresses_close(runtime);
+    struct serve_extra extra = serving->extra; /* the log is still written to: serve_extra_close */
+    serving->extra = (struct serve_extra){.log_to = NULL};
     serve_forget_options(serving);
+    serving->extra = extra;
 }
 
 /* The calls themselves outlive the VM's last callbacks. */
