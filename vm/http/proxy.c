@@ -15,6 +15,7 @@
 #include "vm/base/check.h"
 #include "vm/http/server_internal.h"
 #include "vm/http/uri.h"
+#include "vm/net/proxy_protocol.h"
 
 #include <stdio.h>
 
@@ -78,6 +79,25 @@ static void proxy_on_timeout(void *owner)
 
 static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head);
 
+/* The connection is this client's alone, and says so first. Gives NULL, and the head is gone, without memory. */
+static struct buffer *proxy_put_client(struct http_exchange *exchange, struct buffer *owned_head)
+{
+    const struct upstream *target = exchange->verdict->upstream;
+    struct builder text;
+    builder_init(&text);
+    proxy_protocol_write(target->proxy_protocol, &exchange->request.client, &exchange->request.local, &text);
+    cy_bytes header = builder_view(&text), rest = buffer_view(owned_head);
+    struct head_writer writer;
+    head_open(&writer, server_buffers(exchange->carrier->server), header.count + rest.count);
+    head_put(&writer, header);
+    head_put(&writer, rest);
+    struct buffer *joined = head_close(&writer);
+    if (text.failed) buffer_unref(&joined);
+    builder_fini(&text);
+    buffer_unref(&owned_head);
+    return joined;
+}
+
 static void proxy_use(struct http_exchange *exchange, struct upstream_carrier *upstream)
 {
     struct http_proxy *proxy = &exchange->proxy;
@@ -89,6 +109,11 @@ static void proxy_use(struct http_exchange *exchange, struct upstream_carrier *u
     struct buffer *head = proxy_write_request_head(exchange);
     if (!head) {
         proxy_fail(exchange, 503, "cannot write the request", CY_ERR(NO_MEMORY));
+        return;
+    }
+    if (exchange->verdict->upstream->proxy_protocol) head = proxy_put_client(exchange, head);
+    if (!head) {
+        proxy_fail(exchange, 503, "cannot write the PROXY header", CY_ERR(NO_MEMORY));
         return;
     }
     if (proxy_send(exchange, head)) upstream->type->want_input(upstream);
@@ -128,7 +153,8 @@ void proxy_start(struct http_exchange *exchange)
     }
     proxy->active = true;
     proxy->start_ns = loop_turn_ns(exchange->carrier->server->options.loop);
-    struct upstream_carrier *upstream = pool_take(pool, exchange, &proxy_events);
+    struct upstream_carrier *upstream = NULL;
+    if (!target->proxy_protocol) upstream = pool_take(pool, exchange, &proxy_events);
     if (upstream)
         proxy_use(exchange, upstream);
     else

@@ -38,7 +38,8 @@ static bool proxy_write_client(struct http_exchange *exchange, size_t head_bytes
     struct http_proxy *proxy = &exchange->proxy;
     bool ended = proxy->response.ended;
     if (ended && proxy->upstream) {
-        bool clean = proxy->request_sent && !proxy->stream_ended && !proxy->upstream->input;
+        bool is_shared = exchange->verdict->upstream->proxy_protocol == 0; /* else it is this client's */
+        bool clean = is_shared && proxy->request_sent && !proxy->stream_ended && !proxy->upstream->input;
         proxy->upstream->type->release(&proxy->upstream, clean);
     }
     if (carrier->send->part_count > 0) {

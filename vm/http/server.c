@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SERVER_HEADER_TIMEOUT_MS 30000
 #define SERVER_KEEP_ALIVE_MS 75000
@@ -75,6 +76,11 @@ void http_server_read_counters(const struct http_server *server, struct http_ser
 
 /* -- listening ------------------------------------------------------------------------------------------- */
 
+void server_serve(struct http_listener *listener, struct stream *owned_stream)
+{
+    connection_start(listener->server, owned_stream);
+}
+
 static void server_on_accept(struct loop_op *op)
 {
     struct loop_accept *accept = CY_CONTAINER_OF(op, struct loop_accept, op);
@@ -96,7 +102,10 @@ static void server_on_accept(struct loop_op *op)
     if (cy_failed(loop_socket_open(server->options.loop, accept->descriptor, &socket))) return;
     if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
     stream_set_addresses(stream, &accept->peer, NULL);
-    connection_start(server, stream);
+    if (listener->wants_proxy_protocol)
+        intake_start(listener, stream);
+    else
+        server_serve(listener, stream);
 }
 
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)
@@ -120,6 +129,21 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     server->live_count++;
     server->listening_count++;
     loop_accept(socket, &listener->accept);
+    return CY_OK;
+}
+
+cy_err http_server_listen_proxied(struct http_server *server, int owned_descriptor,
+                                  const struct address_range *trusted, uint32_t trusted_count)
+{
+    if (trusted_count > LIMIT_PROXY_PROTOCOL_PEERS) {
+        close(owned_descriptor);
+        return CY_ERR(TOO_MANY);
+    }
+    CY_TRY(http_server_listen(server, owned_descriptor));
+    struct http_listener *listener = server->listeners; /* the newest */
+    listener->wants_proxy_protocol = true;
+    listener->trusted_count = trusted_count;
+    if (trusted_count) memcpy(listener->trusted, trusted, trusted_count * sizeof *trusted);
     return CY_OK;
 }
 
@@ -178,6 +202,7 @@ void http_server_free(struct http_server **server_pointer)
     server->draining = true;
     server->drained = NULL;
     server_close_listeners(server);
+    intake_close_all(server);
     for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
         if (!connection->stream) continue;
@@ -202,11 +227,13 @@ static void server_on_drain_timer(struct timer *timer)
 void server_check_drained(struct http_server *server)
 {
     if (!server->draining || !server->drained || server->counters->connections_open > 0) return;
+    if (server->intake_count > 0) return;
     if (!timer_is_set(&server->drain_timer)) loop_timer_set(server->options.loop, &server->drain_timer, 0);
 }
 
 static void server_close_idle(struct http_server *server)
 {
+    intake_close_all(server);
     for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
         if (connection->stream && !connection->carrier.exchange && !connection->lingering)

@@ -47,6 +47,11 @@ CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
                                     struct http_server **server_out);
 /* Accepts on a listening descriptor. */
 CY_NODISCARD cy_err http_server_listen(struct http_server *server, int owned_descriptor);
+/* The same for a listener behind a load balancer: every connection begins with a PROXY protocol header, which says who the
+ * client is. `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
+struct address_range;
+CY_NODISCARD cy_err http_server_listen_proxied(struct http_server *server, int owned_descriptor,
+                                               const struct address_range *trusted, uint32_t trusted_count);
 /* One connection from elsewhere: tests run a whole request over a loopback stream. Who the client is, and whether it
  * is secure, its stream_info says. */
 CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream);

@@ -127,6 +127,7 @@ static void connection_on_head(struct http_connection *connection)
     }
     const struct stream_info *info = stream_info(connection->stream);
     exchange->request.client = info->peer;
+    exchange->request.local = info->local;
     exchange->request.secure = info->secure;
     exchange->head_bytes = exchange->h1_head.used_bytes;
     exchange->client_keeps = wishes.keep_alive;

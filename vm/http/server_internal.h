@@ -25,6 +25,7 @@
 #include "vm/http/h1.h"
 #include "vm/http/head_write.h"
 #include "vm/http/server.h"
+#include "vm/net/address_range.h"
 
 /* -- a proxied exchange: proxy.c ------------------------------------------------------------------------- */
 struct http_proxy {
@@ -114,6 +115,9 @@ struct http_listener {
     struct http_server *server;
     struct loop_socket *socket; /* NULL: closed */
     struct loop_accept accept;
+    bool wants_proxy_protocol;
+    uint32_t trusted_count; /* 0: every peer */
+    struct address_range trusted[LIMIT_PROXY_PROTOCOL_PEERS];
 };
 
 #define SERVER_DATE_BYTES 29
@@ -129,7 +133,9 @@ struct http_server {
     struct timer drain_timer, idle_timer; /* nothing is left; those between two requests go too */
     void (*drained)(void *context);
     int64_t date_second;
-    uint32_t live_count; /* connections and listeners whose completions may still come */
+    struct server_intake *intakes;
+    uint32_t intake_count; /* of them, not ended */
+    uint32_t live_count;   /* connections, intakes and listeners whose completions may still come */
     uint32_t listening_count;
     bool draining;
     bool freed; /* by its owner: memory goes with the last completion */
@@ -142,6 +148,13 @@ struct buffer_pool *server_buffers(struct http_server *server);
 struct log *server_log(struct http_server *server);
 void server_release(struct http_server *server); /* one live thing less */
 void server_check_drained(struct http_server *server);
+
+/* An accepted connection whose client is known by now. */
+void server_serve(struct http_listener *listener, struct stream *owned_stream);
+
+/* -- server_intake.c -- */
+void intake_start(struct http_listener *listener, struct stream *owned_stream);
+void intake_close_all(struct http_server *server);
 
 /* -- server_connection.c -- */
 void connection_start(struct http_server *server, struct stream *owned_stream);

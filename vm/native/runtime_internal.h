@@ -21,6 +21,7 @@
 #include "vm/native/interrupt.h"
 #include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
+#include "vm/net/address_range.h"
 #include "vm/net/dns.h"
 #include "vm/net/loop.h"
 #include "vm/net/master.h"
@@ -64,11 +65,20 @@ struct loaded_program {
     cy_bytes bytes; /* owned copy: equal bytes are the same program */
 };
 
+/* A listener whose clients come through a load balancer. */
+struct serve_proxied {
+    char *address;          /* owned: as `listen` has it */
+    uint32_t trusted_count; /* 0: everybody */
+    struct address_range trusted[LIMIT_PROXY_PROTOCOL_PEERS];
+};
+
 /* What a server has beside its listeners: options of http.serve, or of what configure returns. */
 struct serve_extra {
     char *log_to;       /* owned: "stdout" or a path; NULL: no access log */
     char *admin;        /* owned: an address; NULL: none */
     uint8_t log_format; /* enum access_log_format */
+    uint32_t proxied_count;
+    struct serve_proxied *proxied[LIMIT_SERVE_LISTEN]; /* owned */
 };
 
 /* A UNIX socket that listens without a master. */
@@ -247,6 +257,8 @@ void serve_free_calls(struct runtime *runtime); /* after vm_free */
 
 /* -- vm/native/serve_address.c ------------------------------------------------------------------------------- */
 
+/* May the program use this UNIX socket? As net.connect: only where it may write. */
+CY_NODISCARD cy_err serve_address_may(const struct runtime *runtime, cy_bytes path);
 /* Opens what the address names, and gives each descriptor to `take`, which owns it. False after a message and an exit
  * request. */
 bool serve_address_open(struct runtime *runtime, const char *text,
@@ -260,6 +272,8 @@ void serve_addresses_close(struct runtime *runtime); /* removes the files of UNI
 bool serve_extra_read(struct vm *vm, cy_bytes name, cy_value value, struct serve_extra *extra,
                       struct builder *fault, cy_err *err_out);
 void serve_extra_fini(struct serve_extra *extra);
+/* NULL: no PROXY protocol there. */
+const struct serve_proxied *serve_extra_proxied(const struct serve_extra *extra, const char *address);
 /* What configure returned: would it do? For the checker. Messages are on stderr. */
 bool serve_extra_check(struct runtime *runtime, cy_value result);
 bool serve_extra_begin(struct runtime *runtime, cy_value result);  /* the first generation */

@@ -155,9 +155,18 @@ static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
 }
 
 /* -- listening ----------------------------------------------------------------------------------------------------- */
+struct serve_taking {
+    struct runtime *runtime;
+    const struct serve_proxied *proxied; /* NULL: clients come themselves */
+};
+
 static cy_err serve_take_listener(void *context, int owned_descriptor)
 {
-    return http_server_listen(((struct runtime *)context)->server, owned_descriptor);
+    const struct serve_taking *taking = context;
+    struct http_server *server = taking->runtime->server;
+    const struct serve_proxied *proxied = taking->proxied;
+    if (!proxied) return http_server_listen(server, owned_descriptor);
+    return http_server_listen_proxied(server, owned_descriptor, proxied->trusted, proxied->trusted_count);
 }
 
 static cy_err serve_take_admin(void *context, int owned_descriptor)
@@ -168,8 +177,10 @@ static cy_err serve_take_admin(void *context, int owned_descriptor)
 static bool serve_listen(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
-    for (uint32_t i = 0; i < serving->listen_count; i++)
-        if (!serve_address_open(runtime, serving->listen[i], serve_take_listener, runtime)) return false;
+    for (uint32_t i = 0; i < serving->listen_count; i++) {
+        struct serve_taking taking = {runtime, serve_extra_proxied(&serving->extra, serving->listen[i])};
+        if (!serve_address_open(runtime, serving->listen[i], serve_take_listener, &taking)) return false;
+    }
     if (!serving->extra.admin) return true;
     cy_err err = serve_admin_open(runtime);
     if (cy_failed(err)) {
@@ -305,8 +316,8 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             if (!taken) return NATIVE_FAIL;
         } else {
             return native_fail(call, CY_ERR(VALUE),
-                               "http.serve: options are listen (list), banner (str), access_log (map) and "
-                               "admin (str), not \"%.*s\" (%s)",
+                               "http.serve: options are listen (list), banner (str), access_log (map), "
+                               "proxy_protocol (map) and admin (str), not \"%.*s\" (%s)",
                                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }

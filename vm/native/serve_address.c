@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static cy_err serve_address_may(struct runtime *runtime, cy_bytes path)
+cy_err serve_address_may(const struct runtime *runtime, cy_bytes path)
 {
     const struct beneath_root *root;
     struct builder below;

@@ -79,12 +79,57 @@ static cy_err serve_extra_read_admin(cy_bytes text, struct serve_extra *extra, s
     return CY_OK;
 }
 
+static cy_err serve_extra_read_peers(cy_value list, struct serve_proxied *row, struct builder *fault)
+{
+    if (list_count(list) == 0 || list_count(list) > LIMIT_PROXY_PROTOCOL_PEERS) {
+        builder_printf(fault, "proxy_protocol: 1..%d address ranges (PROXY_PROTOCOL_PEERS)",
+                       LIMIT_PROXY_PROTOCOL_PEERS);
+        return CY_ERR(VALUE);
+    }
+    for (size_t i = 0; i < list_count(list); i++) {
+        cy_value item = list_get(list, i);
+        cy_bytes text = item.tag == TAG_STR ? string_bytes(item) : CY_BYTES_NONE;
+        if (cy_failed(address_range_from_text(text, &row->trusted[row->trusted_count]))) {
+            builder_printf(fault, "proxy_protocol: \"%.*s\" is no address range; example: \"10.0.0.0/8\"",
+                           CY_BYTES_ARG(text));
+            return CY_ERR(BAD_ADDRESS);
+        }
+        row->trusted_count++;
+    }
+    return CY_OK;
+}
+
+/* {"127.0.0.1:80": true, ":8443": ["10.0.0.0/8"]}: listeners by their address, and whom they believe. */
+static cy_err serve_extra_read_proxied(cy_value map, struct serve_extra *extra, struct builder *fault)
+{
+    cy_value key, value;
+    for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
+        bool good = key.tag == TAG_STR && ((value.tag == TAG_BOOL && value.as.b) || value.tag == TAG_LIST);
+        if (!good || extra->proxied_count == LIMIT_SERVE_LISTEN) {
+            builder_text(fault,
+                         "proxy_protocol maps addresses of listen to true or to a list of address ranges");
+            return CY_ERR(VALUE);
+        }
+        struct serve_proxied *row = mem_alloc_zeroed(sizeof *row);
+        if (!row) return CY_ERR(NO_MEMORY);
+        extra->proxied[extra->proxied_count++] = row;
+        row->address = serve_extra_copy(string_bytes(key));
+        if (!row->address) return CY_ERR(NO_MEMORY);
+        if (value.tag == TAG_LIST) CY_TRY(serve_extra_read_peers(value, row, fault));
+    }
+    return CY_OK;
+}
+
 bool serve_extra_read(struct vm *vm, cy_bytes name, cy_value value, struct serve_extra *extra,
                       struct builder *fault, cy_err *err_out)
 {
     *err_out = CY_OK;
     if (cy_bytes_equal(name, CY_BYTES("access_log")) && (value.tag == TAG_MAP || value_is_nil(value))) {
         if (!value_is_nil(value)) *err_out = serve_extra_read_log(vm, value, extra, fault);
+        return true;
+    }
+    if (cy_bytes_equal(name, CY_BYTES("proxy_protocol")) && (value.tag == TAG_MAP || value_is_nil(value))) {
+        if (!value_is_nil(value)) *err_out = serve_extra_read_proxied(value, extra, fault);
         return true;
     }
     if (cy_bytes_equal(name, CY_BYTES("admin")) && (value.tag == TAG_STR || value_is_nil(value))) {
@@ -94,8 +139,25 @@ bool serve_extra_read(struct vm *vm, cy_bytes name, cy_value value, struct serve
     return false;
 }
 
+const struct serve_proxied *serve_extra_proxied(const struct serve_extra *extra, const char *address)
+{
+    for (uint32_t i = 0; i < extra->proxied_count; i++)
+        if (strcmp(extra->proxied[i]->address, address) == 0) return extra->proxied[i];
+    return NULL;
+}
+
+static void serve_extra_drop_proxied(struct serve_extra *extra)
+{
+    for (uint32_t i = 0; i < extra->proxied_count; i++) {
+        mem_free(extra->proxied[i]->address);
+        mem_free(extra->proxied[i]);
+    }
+    extra->proxied_count = 0;
+}
+
 void serve_extra_fini(struct serve_extra *extra)
 {
+    serve_extra_drop_proxied(extra);
     mem_free(extra->log_to);
     mem_free(extra->admin);
     *extra = (struct serve_extra){.log_to = NULL};
@@ -237,6 +299,11 @@ void serve_extra_change(struct runtime *runtime, cy_value result)
     }
     if (!same) serve_extra_swap_log(runtime, log);
     serving->extra.admin = NULL;
+    /* Whom a listener believes stays as it began: a restart or an upgrade changes it. */
+    serve_extra_drop_proxied(&extra);
+    memcpy(extra.proxied, serving->extra.proxied, sizeof extra.proxied);
+    extra.proxied_count = serving->extra.proxied_count;
+    serving->extra.proxied_count = 0;
     serve_extra_fini(&serving->extra);
     serving->extra = extra;
 }

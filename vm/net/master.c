@@ -433,6 +433,7 @@ static void master_on_successor(struct master *master)
 
 static void master_successor_ended(struct master *master, int status)
 {
+    if (master->successor_channel >= 0) master_on_successor(master); /* what it said before it ended */
     master->successor = 0;
     if (master->stopping) return;
     char why[64];

@@ -45,7 +45,7 @@ static bool proxy_protocol_port(cy_bytes word, uint16_t *port_out)
 
 static enum proxy_protocol_step proxy_protocol_line(cy_bytes line, struct proxy_protocol *header)
 {
-    cy_bytes family, source, destination, source_port, destination_port;
+    cy_bytes family, source, destination, source_port;
     uint16_t from = 0, to = 0;
     if (!proxy_protocol_word(&line, &family))
         return proxy_protocol_bad(header, "no family in the PROXY line");
@@ -55,9 +55,8 @@ static enum proxy_protocol_step proxy_protocol_line(cy_bytes line, struct proxy_
     if (!is_v4 && !cy_bytes_equal(family, CY_BYTES("TCP6")))
         return proxy_protocol_bad(header, "the PROXY line's family is not TCP4, TCP6 or UNKNOWN");
     bool good = proxy_protocol_word(&line, &source) && proxy_protocol_word(&line, &destination) &&
-                proxy_protocol_word(&line, &source_port) && proxy_protocol_word(&line, &destination_port) &&
-                line.count == 0 && proxy_protocol_port(source_port, &from) &&
-                proxy_protocol_port(destination_port, &to) &&
+                proxy_protocol_word(&line, &source_port) && proxy_protocol_port(source_port, &from) &&
+                proxy_protocol_port(line, &to) &&
                 !cy_failed(address_from_ip(source, from, &header->source)) &&
                 !cy_failed(address_from_ip(destination, to, &header->destination));
     sa_family_t family_wanted = is_v4 ? AF_INET : AF_INET6;
