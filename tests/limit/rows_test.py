@@ -29,6 +29,13 @@ YAML = "tests/unit/native/yaml_walk_test.c"
 AT_AND_PAST = "test_limits_hold_at_their_value_and_one_past_it"
 
 TESTED = {
+    "PROXY_PROTOCOL_BYTES": ("tests/unit/net/proxy_protocol_test.c", "test_version_2_is_bounded"),
+    "ACCESS_LOG_TARGET_BYTES": ("tests/unit/http/access_log_test.c", "test_texts_are_cut_at_their_limits"),
+    "ACCESS_LOG_FIELD_BYTES": ("tests/unit/http/access_log_test.c", "test_texts_are_cut_at_their_limits"),
+    "ACCESS_LOG_FLUSH_MS": ("tests/unit/http/access_log_test.c", "test_lines_are_gathered"),
+    "PROXY_PROTOCOL_MS": ("tests/system/proxy_protocol_test.py", "test_a_header_that_never_ends"),
+    "PROXY_PROTOCOL_PEERS": ("tests/system/proxy_protocol_test.py", "test_ranges_are_bounded"),
+    "UPGRADE_IDLE_MS": ("tests/system/upgrade_test.py", "test_an_idle_client_is_let_go"),
     "SOURCE_BYTES": (COMMAND, "test_source_bytes"),
     "NESTING_DEPTH": ("tests/unit/compiler/parse_test.c", "test_nesting_is_bounded"),
     "TOAU_BYTES": ("tests/unit/code/toau_read_test.c", "test_a_file_past_the_limit_is_not_looked_at"),
@@ -149,6 +156,9 @@ TIME = {
     "HTTP_CONTINUE_WAIT_MS": "tests/wire/expect_continue/we_say_it.txt waits for the event",
     "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
     "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
+    "UPGRADE_READY_MS": "a minute; tests/system/upgrade_test.py has new binaries that end sooner",
+    "UPGRADE_BYTES": "LISTENERS rows of WORKERS lines each do not come near it",
+    "ADMIN_CONNECTIONS": "the bound of every server (CONNECTIONS), with another number",
     "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
     "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
     "CONNECT_TIMEOUT_MS": "default of an option",
@@ -195,6 +205,11 @@ SILENT = {
     "REGEX_PIECE_STEPS": "the match begins again where it can be paused",
     "HTTP_DRAIN_BYTES": "the connection is closed, and its peer gets no words",
     "BUFFER_BYTES": "the next buffer takes the rest",
+    "ACCESS_LOG_TARGET_BYTES": "the line has less of the text",
+    "ACCESS_LOG_FIELD_BYTES": "the line has less of the text",
+    "ACCESS_LOG_FLUSH_MS": "a time until something happens",
+    "PROXY_PROTOCOL_MS": "the log says that it took too long",
+    "UPGRADE_IDLE_MS": "a connection ends between two requests",
     "NAME_BYTES": "no such name can exist: it is not a name",
 }
 

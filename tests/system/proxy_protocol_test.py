@@ -5,7 +5,6 @@
 # closes what has none, a bad one or no right to one, and that an upstream gets such a header; that UNIX sockets and IPv6
 # addresses are listened on and connected to; and that inherited sockets (fd@N) are served.
 
-import os
 import pathlib
 import signal
 import socket
@@ -14,13 +13,13 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (CROWNYC, DEADLINE_S, EXIT_CANNOT_LISTEN, EXIT_OK, Program, check, check_equal,  # noqa: E402
-                     check_in, free_port, request, run_all, wait_until)
+                     check_in, free_port, request, run_all)
 
 V2 = b"\r\n\r\n\0\r\nQUIT\n"
 
 
 class Server(Program):
-    def __init__(self, folder, listen, handle, options="", head="", wait=True, more=(), **popen):
+    def __init__(self, folder, listen, handle, options="", head="", wait=True):
         source = folder / f"server{free_port()}.han"
         source.write_text(f"""
 import "http"
@@ -29,7 +28,7 @@ import "process"
 export fn main(args) {{ http.serve({{listen: {listen}, banner: "serving"{options}}}) }}
 export fn handle(request) {{ {handle} }}
 """)
-        super().__init__([CROWNYC, "run", "--allow", "write", *more, source], cwd=folder)
+        super().__init__([CROWNYC, "run", "--allow", "write", source], cwd=folder)
         if wait:
             self.wait_line("serving")
 
@@ -111,6 +110,16 @@ def test_only_who_is_trusted(folder):
     check_equal(exchange(("127.0.0.1", port), b"PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n" + REQUEST), b"", "answer")
     server.wait_line("not trusted", "err")
     server.stop()
+
+
+def test_ranges_are_bounded(folder):
+    """LIMIT_PROXY_PROTOCOL_PEERS of them, and one more."""
+    for count, wanted in ((64, "serving"), (65, "1..64 address ranges")):
+        port = free_port()
+        ranges = ", ".join(f'"10.{i}.0.0/16"' for i in range(count))
+        server = Server(folder, f'["127.0.0.1:{port}"]', 'return http.respond(200, "")',
+                        f', proxy_protocol: {{"127.0.0.1:{port}": [{ranges}]}}', wait=False)
+        server.wait_line(wanted, "out" if count == 64 else "err")
 
 
 class Raw:
@@ -242,8 +251,7 @@ export fn main(args) {{ {workers}
     http.serve({{listen: ["fd@{number}"], banner: "serving"}}) }}
 export fn handle(request) {{ return http.respond(200, "inherited") }}
 """)
-                os.set_inheritable(number, True)
-                server = InheritingProgram([CROWNYC, "run", source], number)
+                server = Program([CROWNYC, "run", source], pass_fds=(number,))
                 if good:
                     server.wait_line("serving")
                     check_equal(request(port, "a").body, b"inherited", "body")
@@ -251,22 +259,6 @@ export fn handle(request) {{ return http.respond(200, "inherited") }}
                     check_equal(server.wait_exit(), EXIT_OK, "exit code")
                 else:
                     check_equal(server.wait_exit(), EXIT_CANNOT_LISTEN, "exit code of a socket that does not listen")
-
-
-class InheritingProgram(Program):
-    def __init__(self, command, number):
-        # a shell that leaves the descriptor open: Program itself closes all but the standard ones
-        import subprocess
-        before = subprocess.Popen.__init__
-
-        def popen(self, *words, **more):
-            before(self, *words, pass_fds=(number,), **more)
-
-        subprocess.Popen.__init__ = popen
-        try:
-            super().__init__(command)
-        finally:
-            subprocess.Popen.__init__ = before
 
 
 if __name__ == "__main__":

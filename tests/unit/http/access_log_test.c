@@ -171,7 +171,7 @@ START_TEST(test_lines_are_gathered)
     ck_assert_uint_eq(world.batch_count, before);
     access_log_write(world.log, &usual);
     for (int i = 0; i < 5 && world.batch_count == before; i++) ck_assert(!cy_failed(loop_turn(world.loop)));
-    ck_assert_uint_eq(world.batch_count, before + 1); /* by time alone */
+    ck_assert_uint_eq(world.batch_count, before + 1); /* by LIMIT_ACCESS_LOG_FLUSH_MS alone */
     ck_assert_uint_eq(world.counters.log_lines, 1001);
     log_close(&world);
 }
