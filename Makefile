@@ -164,6 +164,7 @@ help:
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
 	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files and RPN texts"
+	@echo "make bench      the gateway beside nginx, HAProxy, H2O and Caddy; ROWS=small,8k ROUNDS=7 SECONDS=2"
 	@echo "make bench-micro  small programs beside Lua, LuaJIT, Node and Python; BENCH='--only pure' passes options"
 	@echo "make format     clang-format over all C files"
 	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
@@ -296,7 +297,7 @@ unit-binary unit:
 endif
 
 .PHONY: test-binaries
-test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core $(OUT)/fuzz_replay
+test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core $(OUT)/fuzz_replay bench-tools
 # The suite runs on the debug build, and the language tests again on the release that users get.
 test test-all: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
@@ -356,10 +357,26 @@ $(BENCH_TOOLS): | check-deps
 bench-micro: all $(OUT)/crownyc-core $(BENCH_TOOLS)
 	@bench/micro/run --crownyc $(OUT)/crownyc --tools $(OUT)/bench $(BENCH)
 
+# The gateway beside nginx, HAProxy, H2O and Caddy (docs/BENCH.md): make bench ROWS=small,8k ROUNDS=7 SECONDS=2
+ROWS ?= all
+PEERS ?= all
+ROUNDS ?= 7
+SECONDS ?= 2
+PROXY_TOOLS := $(OUT)/bench/upstream $(OUT)/bench/relay
+$(PROXY_TOOLS): $(OUT)/bench/%: bench/gateway/%.c | check-deps
+	@mkdir -p $(dir $@)
+	$(call say,CC $@)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -D_GNU_SOURCE= $< -o $@
+.PHONY: bench bench-tools
+bench-tools: $(PROXY_TOOLS)
+bench: all bench-tools
+	@bench/gateway/run --crownyc $(OUT)/crownyc --tools $(OUT)/bench --rows $(ROWS) --peers $(PEERS) --rounds $(ROUNDS) \
+	    --seconds $(SECONDS) $(BENCH)
+
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 
 FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c docs/*/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
-    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] bench/micro/*.c)
+    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] bench/*/*.c)
 format:
 	clang-format -i $(FORMATTED)
 format-check:

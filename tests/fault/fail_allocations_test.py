@@ -6,20 +6,13 @@
 # program that catches what memory fails and then goes another way, without a word of memory, says so in its source:
 #
 #     // without memory: WHY
+#
+# Those that need long for this are fail_allocations_slow_test.py's.
 
 import pathlib
-import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from programs import GATEWAY, SEEDS, compile_to_files, lang_programs, run_harness  # noqa: E402
+from programs import GATEWAY, SEEDS, fail_allocations, is_slow_without_memory, lang_programs  # noqa: E402
 
-DIFFERS = re.compile(r"^// without memory: \S", re.M)
-
-sources = [GATEWAY, *SEEDS, *lang_programs()]
-arguments = []
-for source, toau in zip(sources, compile_to_files(sources)):
-    if DIFFERS.search(source.read_text(encoding="utf-8")):
-        arguments.append("--differs")
-    arguments.append(toau)
-run_harness("fail_allocations", *arguments)
+fail_allocations([GATEWAY, *SEEDS] + [path for path in lang_programs() if not is_slow_without_memory(path)])

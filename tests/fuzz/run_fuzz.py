@@ -58,9 +58,28 @@ def seeds(name, build, folder):
                 "\0(a+)+$\naaaaaaaaaaaaab", "\x1f(?<year>\\d{4})-(\\d\\d)\n2026-11-30",
                 "\0\\p{Hangul}+|[^a-z]\n한글 ab", "\2^\\s*(?:(\\w+)=(?!x)\\1)?\n a=a\nb=c")):
             (folder / str(i)).write_text(text)
+    if name in ("h1_request", "h1_response"):
+        for i, text in enumerate(transcripts("u>" if name == "h1_response" else ">")):
+            (folder / f"wire{i}").write_bytes(b"\x06" + text)
     if name == "yaml":
         text = (ROOT / "programs/gateway/gateway.yaml").read_text()
         (folder / "gateway").write_text("\n".join(text.splitlines()[:60]) + "\n")
+
+
+def transcripts(verb):
+    """What one side says in each file of tests/wire, without what was only filling."""
+    def unescape(text):
+        text = re.sub(r"\\x([0-9a-fA-F]{2})", lambda m: chr(int(m[1], 16)), text)
+        return text.replace("\\r", "\r").replace("\\n", "\n").encode("latin-1", "replace")
+    for path in sorted((ROOT / "tests/wire").rglob("*.txt")):
+        said = b""
+        for line in path.read_text().splitlines():
+            if line.startswith(verb + "| "):
+                said += unescape(line[len(verb) + 2:])
+            elif line.startswith(verb + " ") or line == verb:
+                said += unescape(line[len(verb) + 1:]) + b"\r\n"
+        if said:
+            yield said
 
 
 def run(name, bytes_max, build, seconds):

@@ -21,7 +21,7 @@
 #include <errno.h>
 
 #define LOOP_SIM_ENDS_MAX 4096
-#define LOOP_SIM_BACKLOG 64
+#define LOOP_SIM_BACKLOG 512
 
 struct loop_sim_end {
     bool used;

@@ -28,6 +28,15 @@ def lang_programs():
             and not REFUSED.search(p.read_text(encoding="utf-8"))]
 
 
+# Large values in every step: each takes 5 to 50 s for all its failing allocations. make test-all has them.
+SLOW_WITHOUT_MEMORY = ("bomb_of_", "_pauses", "natives_pause", "cancelled_in_the_middle", "half_made_texts",
+                       "equality_of_deep_values")
+
+
+def is_slow_without_memory(path):
+    return path.parent.name == "stop" and any(part in path.stem for part in SLOW_WITHOUT_MEMORY)
+
+
 def compile_to_files(sources, folder=".", root=ROOT):
     """One .toau for each source below `root`; SystemExit when one does not compile."""
     toaus = []
@@ -47,3 +56,16 @@ def run_harness(name, *arguments):
     if not harness.exists():
         raise SystemExit(f"{harness} is not there: make harnesses")
     os.execv(harness, [str(harness), *map(str, arguments)])
+
+
+DIFFERS = re.compile(r"^// without memory: \S", re.M)
+
+
+def fail_allocations(sources):
+    """Becomes the harness fail_allocations with these programs."""
+    arguments = []
+    for source, toau in zip(sources, compile_to_files(sources)):
+        if DIFFERS.search(source.read_text(encoding="utf-8")):
+            arguments.append("--differs")
+        arguments.append(toau)
+    run_harness("fail_allocations", *arguments)

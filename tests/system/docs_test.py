@@ -203,7 +203,7 @@ def test_tools_paper(folder):
             said = run(["/bin/sh", "-c", f'"{CROWNYC}" repl < typed'], cwd=folder)
             check_equal(said, (EXIT_OK, shown, ""), "the session")
             commands += 1
-    check_equal(commands, 8, "blocks with commands")
+    check_equal(commands, 9, "blocks with commands")
 
 
 def test_what_the_first_program_prints(folder):

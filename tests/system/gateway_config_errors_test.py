@@ -174,6 +174,48 @@ tls: {}
 services: []
 ---> 1:1: not supported yet: `tls`
 ====
+defaults:
+  timeouts: {idle: 60}
+services: []
+---> 2:20: `idle`: `60` is not allowed: a duration with its unit
+====
+defaults:
+  timeouts: {idle: 0s, tunnel: 25h, connect: 1x, first_byte: 1ms}
+services: []
+---> 2:20: `idle`: `0s` is not allowed: a duration with its unit
+---> 2:32: `tunnel`: `25h` is not allowed
+---> 2:46: `connect`: `1x` is not allowed
+====
+defaults:
+  limits: {header: 128KiB, headers: 129, body: 10MB, min_rate: 240}
+services: []
+---> 2:20: `header`: `128KiB` is not allowed: 1KiB to 64KiB
+---> 2:37: `headers`: `129` is not allowed: 1 to 128
+---> 2:48: `body`: `10MB` is not allowed: a size with its unit
+---> 2:64: `min_rate`: `240` is not allowed: a rate with its unit
+====
+defaults: {timeouts: {idel: 1s}, limits: {rate: 1}, auth: {}}
+services: []
+---> 1:23: unknown key `idel`; did you mean `idle`?
+---> 1:43: not supported yet: `rate`
+---> 1:53: not supported yet: `auth`
+====
+- name: a
+  domain: a.local
+  upstream: http://127.0.0.1:9000
+  limits: {headers: 10}
+  timeouts: 5s
+---> 4:12: `headers` holds before a route is known: only under `defaults`
+---> 5:13: `timeouts` takes a mapping, not a value
+====
+- name: a
+  domain: a.local
+  pathRoutes:
+  - path: /a
+    upstream: http://127.0.0.1:9000
+    timeouts: {idle: 1s}
+---> 6:5: not supported yet: `timeouts`
+====
 - name: a
   domain: a.local
   path: api

@@ -10,6 +10,7 @@
 import glob
 import os
 import re
+import resource
 import select
 import shutil
 import signal
@@ -193,8 +194,11 @@ class Play:
         base = [o for o in options if o.startswith("base=")]
         if base:
             upstream += base[0][5:]
+        limit = [int(o[12:]) for o in options if o.startswith("descriptors=")]
         self.process = subprocess.Popen([program, "127.0.0.1:0", upstream, f"loop={backend}", *options],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit[0],) * 2))
+                                        if limit else None)
         self.out, self.log = Pipe(self.process.stdout), Pipe(self.process.stderr)
         self.port = int(self.out.wait(r"^port (\d+)")[1])
         self.client = self.upstream = None
@@ -213,6 +217,9 @@ class Play:
     def step(self, line):
         if line == "client":
             self.connect()
+        elif line.startswith("clients "):
+            for _ in range(int(line[8:])):
+                self.connect()
         elif line == "accept":
             try:
                 self.upstream = Peer(self.listener.accept()[0], "upstream")

@@ -5,8 +5,9 @@
  *
  * usage: wire_server LISTEN UPSTREAM_URL [OPTION=VALUE...]
  *   LISTEN       127.0.0.1:0 takes a free port; the first line on stdout is "port N"
- *   options      header_ms keep_alive_ms body_ms connect_ms first_byte_ms idle_ms pool_ms: the timeouts, in
- *                milliseconds loop: epoll or poll
+ *   options      header_ms keep_alive_ms body_ms grace_ms stop_ms connect_ms first_byte_ms idle_ms pool_ms tunnel_ms
+ *                total_ms: the times, in milliseconds; min_rate (bytes/s; 0: the default); head_max fields_max
+ *                body_max; connections (the most at a time); loop: epoll or poll
  *
  * Verdicts by path:
  *   /respond/NNN[/BODY]  answers NNN with BODY and a newline
@@ -16,6 +17,8 @@
  *   /fail                the handler fails
  *   /host/NAME           proxies with Host NAME
  *   /set                 proxies with X-Set: yes, without Cookie
+ *   /no-upgrade          proxies without passing on a wish for an upgrade
+ *   /counters            answers with some of the server's counters
  *   anything else        proxies
  * SIGTERM drains and ends; the exit code tells that every buffer and connection was given back.
  */
@@ -37,7 +40,7 @@ struct wire_server {
     struct http_server *server;
     struct upstream *upstream;
     bool proxy_only;
-    struct http_verdict *proxy_verdict;
+    struct http_verdict *proxy_verdict, *no_upgrade_verdict;
 };
 
 struct wire_later {
@@ -108,6 +111,17 @@ static void wire_respond_large(struct http_exchange *exchange, size_t count)
     mem_free(body);
 }
 
+static void wire_respond_counters(struct wire_server *self, struct http_exchange *exchange)
+{
+    struct http_server_counters counters;
+    char text[200];
+    http_server_read_counters(self->server, &counters);
+    snprintf(text, sizeof text, "tunnels %u of %u, evictions %u, switched %u\n", counters.tunnels_open,
+             (unsigned)counters.tunnels, (unsigned)counters.evictions,
+             (unsigned)counters.responses_by_class[1]);
+    wire_answer(exchange, 200, cy_bytes_from_text(text));
+}
+
 static void wire_on_request(void *context, struct http_exchange *exchange)
 {
     struct wire_server *self = context;
@@ -128,6 +142,10 @@ static void wire_on_request(void *context, struct http_exchange *exchange)
         http_exchange_set_context(exchange, NULL);
     } else if (cy_bytes_equal(path, CY_BYTES("/fail"))) {
         http_exchange_fail(exchange, CY_BYTES("as asked"));
+    } else if (cy_bytes_equal(path, CY_BYTES("/counters"))) {
+        wire_respond_counters(self, exchange);
+    } else if (cy_bytes_equal(path, CY_BYTES("/no-upgrade"))) {
+        http_exchange_answer(exchange, self->no_upgrade_verdict);
     } else if (cy_bytes_start_with(path, CY_BYTES("/host/"))) {
         wire_proxy(self, exchange, NULL, 0, CY_BYTES_NONE, cy_bytes_skip(path, 6));
     } else if (cy_bytes_equal(path, CY_BYTES("/set"))) {
@@ -208,12 +226,21 @@ static void wire_open(struct wire_server *self, int argc, char **argv)
                                                .first_byte_timeout_ms =
                                                    wire_option(argc, argv, "first_byte_ms"),
                                                .idle_timeout_ms = wire_option(argc, argv, "idle_ms"),
-                                               .keep_alive_ms = wire_option(argc, argv, "pool_ms")};
+                                               .keep_alive_ms = wire_option(argc, argv, "pool_ms"),
+                                               .tunnel_timeout_ms = wire_option(argc, argv, "tunnel_ms")};
     wire_must(http_client_new(&client, &self->client), "client");
     cy_err err = upstream_open(self->client, cy_bytes_from_text(argv[2]), &self->upstream, &fault);
     wire_must(err, fault ? fault : "upstream");
     wire_must(http_verdict_proxy(self->upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &self->proxy_verdict, NULL),
               "verdict");
+    wire_must(http_verdict_proxy(self->upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &self->no_upgrade_verdict,
+                                 NULL),
+              "verdict");
+    struct http_proxy_terms terms = {.times.total_ms = wire_option(argc, argv, "total_ms"),
+                                     .body_bytes_max = wire_option(argc, argv, "body_max")};
+    http_verdict_set_terms(self->proxy_verdict, &terms);
+    terms.no_upgrade = true;
+    http_verdict_set_terms(self->no_upgrade_verdict, &terms);
     const struct http_server_options server = {.loop = self->loop,
                                                .log = &self->log,
                                                .client = self->client,
@@ -222,7 +249,13 @@ static void wire_open(struct wire_server *self, int argc, char **argv)
                                                .on_gone = wire_on_gone,
                                                .header_timeout_ms = wire_option(argc, argv, "header_ms"),
                                                .keep_alive_ms = wire_option(argc, argv, "keep_alive_ms"),
-                                               .body_idle_timeout_ms = wire_option(argc, argv, "body_ms")};
+                                               .body_idle_timeout_ms = wire_option(argc, argv, "body_ms"),
+                                               .min_rate = wire_option(argc, argv, "min_rate"),
+                                               .min_rate_grace_ms = wire_option(argc, argv, "grace_ms"),
+                                               .head_bytes_max = wire_option(argc, argv, "head_max"),
+                                               .fields_max = wire_option(argc, argv, "fields_max"),
+                                               .stop_ms = wire_option(argc, argv, "stop_ms"),
+                                               .connections_max = wire_option(argc, argv, "connections")};
     wire_must(http_server_new(&server, &self->server), "server");
 }
 
@@ -242,6 +275,7 @@ int main(int argc, char **argv)
     wire_must(loop_run(self.loop), "loop");
     http_server_free(&self.server);
     http_verdict_unref(&self.proxy_verdict);
+    http_verdict_unref(&self.no_upgrade_verdict);
     upstream_unref(&self.upstream);
     http_client_free(&self.client);
     loop_wake(self.loop);                    /* nothing may be left to wait for */

@@ -89,6 +89,7 @@ int cli_help_of(const struct cli_options *options, const struct cli_command *com
 {
     printf(options->korean ? "사용법: %s %s %s\n\n  %s\n" : "usage: %s %s %s\n\n  %s\n", options->name,
            command->name, command->arguments, options->korean ? command->korean : command->english);
+    if (command->run == cli_http_load) cli_load_help(options->korean);
     cli_help_common(options->korean);
     cli_help_exit_codes(options->korean);
     return EXIT_CODE_OK;
@@ -213,7 +214,10 @@ static int cli_own_flag(struct cli_options *options, const struct cli_flag *flag
                       argv[0]);
             return -1;
         }
-        *flags[i].value_out = argv[1];
+        if (flags[i].texts_out)
+            flags[i].texts_out[(*flags[i].text_count_out)++] = argv[1];
+        else
+            *flags[i].value_out = argv[1];
         return 2;
     }
     return 0;

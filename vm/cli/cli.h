@@ -47,11 +47,14 @@ struct cli_command {
 extern const struct cli_command cli_commands[];
 extern const size_t cli_command_count;
 
-/* An option of one command only. Exactly one of the two is not NULL: with a value, or without. */
+/* An option of one command only. Exactly one of the three is not NULL: with a value, without one, or with a value and
+ * allowed several times: then `texts_out` has room for as many as there are words. */
 struct cli_flag {
     const char *name; /* "--indent" */
     const char **value_out;
     bool *set_out;
+    const char **texts_out;
+    uint32_t *text_count_out;
 };
 
 /* -- options --------------------------------------------------------------------------------------------- */
@@ -74,6 +77,7 @@ const char *cli_one_file(struct cli_options *options, const struct cli_flag *fla
 int cli_usage(const struct cli_options *options, const char *problem, const char *what);
 void cli_say_error(const struct cli_options *options, const char *path, cy_err err);
 int cli_help(const struct cli_options *options);
+void cli_load_help(bool korean); /* the options of crownyc load */
 int cli_help_of(const struct cli_options *options, const struct cli_command *command);
 
 /* -- files ----------------------------------------------------------------------------------------------- */

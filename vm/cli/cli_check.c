@@ -61,8 +61,8 @@ static uint32_t cli_check_file(const struct cli_options *options, const char *pa
 int cli_check(struct cli_options *options, int argc, char **argv)
 {
     bool deny_warnings = false;
-    const struct cli_flag flags[] = {{"--json", NULL, &options->json},
-                                     {"--deny-warnings", NULL, &deny_warnings}};
+    const struct cli_flag flags[] = {{.name = "--json", .set_out = &options->json},
+                                     {.name = "--deny-warnings", .set_out = &deny_warnings}};
     int count = cli_words(options, flags, CY_COUNT_OF(flags), false, argc, argv);
     if (count < 0) return EXIT_CODE_USAGE;
     if (count == 0)

@@ -89,7 +89,8 @@ int cli_toau_of(struct cli_options *options, const char *path, struct builder *t
 int cli_compile(struct cli_options *options, int argc, char **argv)
 {
     bool quiet = false;
-    const struct cli_flag flags[] = {{"--json", NULL, &options->json}, {"--quiet", NULL, &quiet}};
+    const struct cli_flag flags[] = {{.name = "--json", .set_out = &options->json},
+                                     {.name = "--quiet", .set_out = &quiet}};
     const char *path = cli_one_file(options, flags, CY_COUNT_OF(flags), argc, argv);
     if (!path) return EXIT_CODE_USAGE;
     options->warnings = !quiet && !options->filter; /* the filters say what older scripts expect */

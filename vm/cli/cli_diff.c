@@ -51,7 +51,7 @@ static int cli_diff_show(const struct cli_options *options, const struct cli_dif
 int cli_diff(struct cli_options *options, int argc, char **argv)
 {
     bool all = false;
-    const struct cli_flag flags[] = {{"--all", NULL, &all}};
+    const struct cli_flag flags[] = {{.name = "--all", .set_out = &all}};
     int word_count = cli_words(options, flags, CY_COUNT_OF(flags), false, argc, argv);
     if (word_count < 0) return EXIT_CODE_USAGE;
     if (word_count != 2)

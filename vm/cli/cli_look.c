@@ -51,7 +51,7 @@ static int cli_show_korean_code(const struct program *program) { return cli_show
 int cli_rpn(struct cli_options *options, int argc, char **argv)
 {
     const char *keywords = "en";
-    const struct cli_flag flags[] = {{"--keywords", &keywords, NULL}};
+    const struct cli_flag flags[] = {{.name = "--keywords", .value_out = &keywords}};
     const char *path = cli_one_file(options, flags, CY_COUNT_OF(flags), argc, argv);
     bool korean = strcmp(keywords, "ko") == 0;
     if (!korean && strcmp(keywords, "en") != 0)

@@ -394,7 +394,7 @@ static void lsp_session_fini(struct lsp_session *session)
 int cli_lsp(struct cli_options *options, int argc, char **argv)
 {
     bool stdio = false; /* what clients say who can do otherwise; we cannot */
-    const struct cli_flag flags[] = {{"--stdio", NULL, &stdio}};
+    const struct cli_flag flags[] = {{.name = "--stdio", .set_out = &stdio}};
     int count = cli_words(options, flags, CY_COUNT_OF(flags), false, argc, argv);
     if (count < 0) return EXIT_CODE_USAGE;
     if (count > 0) return cli_usage(options, options->korean ? "남는 인자" : "one word too many", argv[0]);

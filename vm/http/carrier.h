@@ -22,6 +22,7 @@
 #include "vm/http/relay.h"
 
 struct http_exchange;
+struct http_tunnel;
 struct http_server;
 struct exchange_carrier;
 
@@ -31,6 +32,7 @@ enum carrier_timer {
     CARRIER_TIMER_BODY,
     CARRIER_TIMER_WRITE,
     CARRIER_TIMER_CONTINUE,
+    CARRIER_TIMER_TUNNEL,
     CARRIER_TIMER_OWN /* this and all above: the carrier's own */
 };
 
@@ -53,6 +55,9 @@ struct exchange_carrier_type {
     /* May the carrier stay after this exchange's answer? */
     bool (*may_keep)(const struct exchange_carrier *carrier, bool length_known);
     void (*end)(struct exchange_carrier *carrier, enum carrier_end end);
+    /* No more is sent: the client sees the end of what was. `abort`: it must not take it for complete when the carrier
+     * ends. For tunnels; NULL where none can be. */
+    void (*shutdown)(struct exchange_carrier *carrier, bool abort);
     cy_bytes (*peer_text)(struct exchange_carrier *carrier); /* "127.0.0.1": logs, X-Forwarded-For */
     /* The head of an answer, in this order. put_field NULL: the text form of HTTP/1. */
     void (*put_status)(struct exchange_carrier *carrier, struct head_writer *writer, uint16_t status,
@@ -66,11 +71,13 @@ struct exchange_carrier {
     const struct exchange_carrier_type *type;
     struct http_server *server;
     struct http_exchange *exchange; /* NULL between requests */
+    struct http_tunnel *tunnel;     /* instead of an exchange, from a 101 to the end */
     struct buffer *input;   /* of the request's body (HTTP/1: and what follows it); NULL rather than empty */
     struct loop_send *send; /* parts of the next write */
     struct relay_hold hold; /* what they point at */
     struct timer timer;
-    uint8_t timer_kind; /* enum carrier_timer */
+    uint64_t checked_bytes; /* of the outstanding write: what had gone when the timer last looked */
+    uint8_t timer_kind;     /* enum carrier_timer */
     bool writing;
     bool input_ended; /* the client will send no more */
 };

@@ -33,6 +33,7 @@ cy_err http_client_new(const struct http_client_options *options, struct http_cl
     client_default(&client->options.first_byte_timeout_ms, CLIENT_WAIT_MS);
     client_default(&client->options.idle_timeout_ms, CLIENT_WAIT_MS);
     client_default(&client->options.keep_alive_ms, CLIENT_KEEP_ALIVE_MS);
+    client_default(&client->options.tunnel_timeout_ms, LIMIT_HTTP_TUNNEL_IDLE_MS);
     client_default(&client->options.pool_idle_max, LIMIT_HTTP_POOL_IDLE);
     *client_out = client;
     return CY_OK;
@@ -193,6 +194,11 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
     else
         upstream->authority =
             parts.port == 80 ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
+    upstream->times = (struct http_times){.connect_ms = client->options.connect_timeout_ms,
+                                          .first_byte_ms = client->options.first_byte_timeout_ms,
+                                          .idle_ms = client->options.idle_timeout_ms,
+                                          .keep_alive_ms = client->options.keep_alive_ms,
+                                          .tunnel_ms = client->options.tunnel_timeout_ms};
     *upstream_out = upstream;
     return CY_OK;
 }
@@ -201,6 +207,21 @@ void upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version)
 {
     CHECK(version <= 2);
     upstream->proxy_protocol = version;
+}
+
+void http_times_override(struct http_times *times, const struct http_times *with)
+{
+    if (with->connect_ms) times->connect_ms = with->connect_ms;
+    if (with->first_byte_ms) times->first_byte_ms = with->first_byte_ms;
+    if (with->idle_ms) times->idle_ms = with->idle_ms;
+    if (with->keep_alive_ms) times->keep_alive_ms = with->keep_alive_ms;
+    if (with->tunnel_ms) times->tunnel_ms = with->tunnel_ms;
+    if (with->total_ms) times->total_ms = with->total_ms;
+}
+
+void upstream_set_times(struct upstream *upstream, const struct http_times *times)
+{
+    http_times_override(&upstream->times, times);
 }
 
 struct upstream *upstream_ref(struct upstream *upstream)

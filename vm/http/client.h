@@ -17,6 +17,17 @@ struct http_client;
 struct upstream;
 struct dns;
 
+/* How long each part of a proxied exchange may take, in milliseconds. 0: as whoever comes next says: a verdict, its
+ * upstream, the client's options. */
+struct http_times {
+    uint32_t connect_ms;
+    uint32_t first_byte_ms; /* from the end of the request to the first byte of the answer */
+    uint32_t idle_ms;       /* between bytes of the answer */
+    uint32_t keep_alive_ms; /* an idle pooled connection */
+    uint32_t tunnel_ms;     /* silence in both directions of a tunnel */
+    uint32_t total_ms;      /* from the verdict to the answer's last byte; 0 everywhere: no such bound */
+};
+
 struct http_client_options {
     struct loop *loop;
     struct dns **dns; /* made on the first name that needs it; owned by the caller */
@@ -25,6 +36,7 @@ struct http_client_options {
     uint32_t first_byte_timeout_ms; /* 0: 60,000 */
     uint32_t idle_timeout_ms;       /* between bytes of a message; 0: 60,000 */
     uint32_t keep_alive_ms;         /* an idle pooled connection; 0: 4,000, below common servers' 5 s */
+    uint32_t tunnel_timeout_ms;     /* 0: LIMIT_HTTP_TUNNEL_IDLE_MS */
     uint32_t pool_idle_max;         /* idle connections per pool; 0: 512 */
 };
 CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
@@ -42,6 +54,8 @@ CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, stru
 /* Every connection begins with a PROXY protocol header of that version (1 or 2), which says who the client is; so each
  * request gets a connection of its own. */
 void upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version);
+/* Before it is given to others: verdicts copy its times. */
+void upstream_set_times(struct upstream *upstream, const struct http_times *times);
 struct upstream *upstream_ref(struct upstream *upstream);
 void upstream_unref(struct upstream **upstream);
 cy_bytes upstream_text(const struct upstream *upstream); /* "127.0.0.1:9000": for logs; borrowed */

@@ -53,8 +53,9 @@ struct upstream {
     uint32_t refs;
     uint8_t proxy_protocol; /* 1, 2; 0: none */
     struct http_pool *pool;
-    cy_bytes base_path; /* "/api", without a slash at its end; may be empty */
-    cy_bytes authority; /* for Host when the client sent none: without the port when it is 80 */
+    cy_bytes base_path;      /* "/api", without a slash at its end; may be empty */
+    struct http_times times; /* all but total_ms are set */
+    cy_bytes authority;      /* for Host when the client sent none: without the port when it is 80 */
 };
 
 /* What the owner of a carrier is told. */
@@ -86,6 +87,9 @@ struct upstream_carrier_type {
      * exchange lets the input's buffer go. FAULT: enum h1_fault in `fault_out`. */
     enum upstream_head (*read_head)(struct upstream_carrier *carrier, bool request_is_head,
                                     struct http_response *response_out, uint8_t *fault_out);
+    /* No more is sent: the server sees the end of what was. `abort`: it must not take it for complete when the carrier
+     * is closed. NULL: nothing but requests and answers goes over this one, no tunnel. */
+    void (*shutdown)(struct upstream_carrier *carrier, bool abort);
     /* Gives it back, after a complete answer. `clean`: both sides ended as they should, so that it may serve again.
      * Clears the pointer; the owner is not called any more. */
     void (*release)(struct upstream_carrier **carrier, bool clean);
@@ -102,6 +106,7 @@ struct upstream_carrier {
     struct loop_send *send; /* parts of the next write */
     struct relay_hold hold; /* what they point at */
     struct timer timer;
+    uint32_t keep_alive_ms; /* how long it may idle when it is given back; 0: as the options say */
     bool writing;
     bool used_before;
 };
@@ -167,12 +172,14 @@ struct http_connector {
     cy_err err; /* of the last address tried */
     bool connecting, resolving;
 };
-CY_NODISCARD cy_err connector_start(struct http_pool *pool, void *owner,
+CY_NODISCARD cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
                                     void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),
                                     struct http_connector **connector_out);
 void connector_cancel(struct http_connector **connector);
 
 /* -- client.c -- */
+/* What is set in `with` replaces. */
+void http_times_override(struct http_times *times, const struct http_times *with);
 void client_release(struct http_client *client); /* one live thing less */
 
 #endif

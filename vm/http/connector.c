@@ -7,7 +7,7 @@
  *     └────► name ─► look-up ─► address 0 ─┘ │failed or late
  *                      └failed─► done(err)   └► next address, none left: done(err)
  *
- * The whole may last connect_timeout_ms; each address gets an equal share of what is left, so that one that
+ * The whole may last timeout_ms; each address gets an equal share of what is left, so that one that
  * swallows packets leaves time for the next.
  * Invariant: `done` is never called from inside connector_start. A cancelled connector lives until the loop
  *       has completed its connect.
@@ -118,19 +118,19 @@ static void connector_on_resolved(struct dns_query *query)
     connector_try_next(connector);
 }
 
-static cy_err connector_resolve(struct http_connector *connector)
+static cy_err connector_resolve(struct http_connector *connector, uint32_t timeout_ms)
 {
     struct http_client_options *options = &connector->pool->client->options;
     if (!options->dns) return CY_ERR(UNSUPPORTED);
     if (!*options->dns) CY_TRY(dns_new(options->loop, options->dns));
     connector->resolving = true;
     connector->query.done = connector_on_resolved;
-    loop_timer_set(options->loop, &connector->timer, options->connect_timeout_ms);
+    loop_timer_set(options->loop, &connector->timer, timeout_ms);
     dns_resolve(*options->dns, connector->pool->host, &connector->query);
     return CY_OK;
 }
 
-cy_err connector_start(struct http_pool *pool, void *owner,
+cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
                        void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),
                        struct http_connector **connector_out)
 {
@@ -149,7 +149,7 @@ cy_err connector_start(struct http_pool *pool, void *owner,
     connector->owner = owner;
     connector->done = done;
     connector->timer.fire = connector_on_timer;
-    connector->deadline_ms = loop_now_ms(client->options.loop) + client->options.connect_timeout_ms;
+    connector->deadline_ms = loop_now_ms(client->options.loop) + timeout_ms;
     connector->err = CY_ERR(TIMEOUT);
     if (pool->is_numeric) {
         connector->query.addresses[0] = pool->numeric;
@@ -158,7 +158,7 @@ cy_err connector_start(struct http_pool *pool, void *owner,
         *connector_out = connector;
         return CY_OK;
     }
-    cy_err err = connector_resolve(connector);
+    cy_err err = connector_resolve(connector, timeout_ms);
     if (cy_failed(err)) {
         connector_release(connector);
         return err;

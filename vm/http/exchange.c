@@ -42,6 +42,7 @@ void exchange_free(struct http_exchange *exchange)
     struct http_server *server = exchange->carrier->server;
     if (exchange->start_ns || exchange->status) exchange_record(exchange);
     DCHECK(!exchange->carrier->writing && !exchange->proxy.upstream && !exchange->proxy.connector);
+    DCHECK(!timer_is_set(&exchange->proxy.total_timer));
     http_verdict_unref(&exchange->verdict);
     buffer_unref(&exchange->head_buffer);
     buffer_unref(&exchange->space_buffer);
@@ -102,6 +103,62 @@ void exchange_begin(struct http_exchange *exchange)
 
 /* -- what the carrier tells --------------------------------------------------------------------------- */
 
+/* -- the client's rate ------------------------------------------------------------------------------------- */
+
+static uint32_t exchange_min_rate(const struct http_exchange *exchange)
+{
+    uint32_t rate = exchange->carrier->server->options.min_rate;
+    if (exchange->verdict && exchange->verdict->terms.min_rate) rate = exchange->verdict->terms.min_rate;
+    return rate == HTTP_MIN_RATE_NONE ? 0 : rate;
+}
+
+/* A client that owes bytes has slack, which waiting uses up and bytes renew, up to the idle timeout: below the least
+ * rate it runs out, and one timer watches both. Without a least rate it is always the idle timeout. */
+void exchange_await_body(struct http_exchange *exchange)
+{
+    struct exchange_carrier *carrier = exchange->carrier;
+    const struct http_server_options *options = &carrier->server->options;
+    if (carrier->timer_kind == CARRIER_TIMER_BODY) return; /* it goes on waiting */
+    if (!exchange->slack_given) {
+        exchange->slack_given = true;
+        exchange->slack_ms = options->body_idle_timeout_ms;
+        if (exchange_min_rate(exchange) && options->min_rate_grace_ms < exchange->slack_ms)
+            exchange->slack_ms = options->min_rate_grace_ms;
+    }
+    exchange->wait_since_ms = loop_now_ms(options->loop);
+    carrier_set_timer(carrier, CARRIER_TIMER_BODY, exchange->slack_ms);
+}
+
+static void exchange_count_body(struct http_exchange *exchange)
+{
+    struct exchange_carrier *carrier = exchange->carrier;
+    const struct http_server_options *options = &carrier->server->options;
+    uint32_t rate = exchange_min_rate(exchange);
+    if (carrier->timer_kind != CARRIER_TIMER_BODY) return;
+    carrier_clear_timer(carrier);
+    exchange->slack_given = rate > 0;
+    if (!rate || !carrier->input) return;
+    uint64_t waited_ms = loop_now_ms(options->loop) - exchange->wait_since_ms;
+    uint64_t slack_ms = waited_ms < exchange->slack_ms ? exchange->slack_ms - waited_ms : 0;
+    slack_ms += (uint64_t)buffer_view(carrier->input).count * 1000 / rate;
+    if (slack_ms > options->body_idle_timeout_ms) slack_ms = options->body_idle_timeout_ms;
+    exchange->slack_ms = slack_ms ? (uint32_t)slack_ms : 1;
+}
+
+/* The write's timer has run once around: was enough taken since it last looked? */
+static bool exchange_is_read(struct http_exchange *exchange)
+{
+    struct exchange_carrier *carrier = exchange->carrier;
+    uint64_t sent_bytes = carrier->send->sent_bytes, before_bytes = carrier->checked_bytes;
+    uint64_t period_ms = carrier->server->options.body_idle_timeout_ms;
+    uint64_t least_bytes = exchange_min_rate(exchange) * period_ms / 1000;
+    if (!carrier->writing || sent_bytes <= before_bytes || sent_bytes - before_bytes < least_bytes)
+        return false;
+    carrier->checked_bytes = sent_bytes;
+    carrier_set_timer(carrier, CARRIER_TIMER_WRITE, (uint32_t)period_ms);
+    return true;
+}
+
 /* Reads and drops what has come of the request's body. */
 static enum h1_body_step exchange_skip_body(struct http_exchange *exchange)
 {
@@ -136,7 +193,7 @@ static void exchange_drain(struct http_exchange *exchange)
         carrier_end(carrier, CARRIER_END_LAST_SENDING);
         return;
     }
-    carrier_set_timer(carrier, CARRIER_TIMER_BODY, carrier->server->options.body_idle_timeout_ms);
+    exchange_await_body(exchange);
     carrier_want_input(carrier);
 }
 
@@ -154,6 +211,7 @@ static bool exchange_is_cut(const struct http_exchange *exchange)
 void exchange_on_input(struct http_exchange *exchange)
 {
     if (exchange->carrier->input) exchange->continue_waiting = false; /* the client did not wait */
+    exchange_count_body(exchange);
     if (exchange->phase == EXCHANGE_DRAINING)
         exchange_drain(exchange);
     else if (exchange_is_cut(exchange))
@@ -176,6 +234,10 @@ void exchange_on_written(struct http_exchange *exchange)
     }
     if (write == EXCHANGE_WRITE_RESPOND) {
         respond_continue(exchange);
+        return;
+    }
+    if (write == EXCHANGE_WRITE_SWITCH) {
+        tunnel_start(exchange);
         return;
     }
     /* The write's timer stood in for the one that watches the request's body. */
@@ -227,6 +289,7 @@ void exchange_on_timeout(struct http_exchange *exchange, unsigned kind)
         exchange_refuse(exchange, 408, "the body did not come in time", false);
         return;
     }
+    if (kind == CARRIER_TIMER_WRITE && exchange_is_read(exchange)) return;
     exchange_client_gone(exchange, CY_ERR(TIMEOUT));
 }
 

@@ -177,8 +177,8 @@ static bool fetch_retry(struct http_fetch *fetch)
     if (!idempotent || fetch->retried || fetch->received_any || !fetch->carrier->used_before) return false;
     fetch->retried = true;
     fetch->carrier->type->close(&fetch->carrier);
-    cy_err err =
-        connector_start(fetch->request->upstream->pool, fetch, fetch_on_connected, &fetch->connector);
+    cy_err err = connector_start(fetch->request->upstream->pool, fetch->request->terms.times.connect_ms,
+                                 fetch, fetch_on_connected, &fetch->connector);
     if (cy_failed(err)) fetch_fail(fetch, err);
     return true;
 }
@@ -357,7 +357,8 @@ cy_err http_fetch_start(struct http_client *client, const struct http_fetch_opti
     struct upstream_carrier *carrier = pool_take(pool, fetch, &fetch_events);
     if (carrier) upstream_clear_timer(carrier);
     cy_err err = carrier ? fetch_use(fetch, carrier)
-                         : connector_start(pool, fetch, fetch_on_connected, &fetch->connector);
+                         : connector_start(pool, request->terms.times.connect_ms, fetch, fetch_on_connected,
+                                           &fetch->connector);
     if (cy_failed(err)) {
         http_fetch_free(&fetch);
         return err;

@@ -22,7 +22,7 @@
 struct h1_facts {
     cy_bytes length, coding, host, expect, keep_alive;
     uint8_t length_count, coding_count, host_count, expect_count; /* saturate at 2 */
-    bool close, stay, lists_fields, has_date;
+    bool close, stay, lists_fields, has_date, lists_upgrade, has_upgrade;
 };
 
 static void h1_count(cy_bytes value, cy_bytes *value_out, uint8_t *count)
@@ -42,6 +42,8 @@ static uint8_t h1_read_connection(cy_bytes value, struct h1_facts *facts)
             facts->close = true;
         else if (cy_bytes_equal_nocase(element, CY_BYTES("keep-alive")))
             facts->stay = true;
+        else if (cy_bytes_equal_nocase(element, CY_BYTES("upgrade")))
+            facts->lists_upgrade = true;
         /* Names of fields that never travel anyway need no look-up later. */
         else if (!(field_flags(field_identify(element)) & HTTP_FIELD_FLAG_HOP))
             facts->lists_fields = true;
@@ -85,6 +87,7 @@ static uint8_t h1_read_facts(const struct h1_head *head, struct h1_facts *facts)
         case HTTP_FIELD_EXPECT: h1_count(field->value, &facts->expect, &facts->expect_count); break;
         case HTTP_FIELD_KEEP_ALIVE: facts->keep_alive = field->value; break;
         case HTTP_FIELD_DATE: facts->has_date = true; break;
+        case HTTP_FIELD_UPGRADE: facts->has_upgrade = true; break;
         case HTTP_FIELD_CONNECTION: fault = h1_read_connection(field->value, facts); break;
         default: break;
         }
@@ -142,7 +145,7 @@ static uint8_t h1_judge_framing(const struct h1_facts *facts, uint8_t minor_vers
 struct h1_space {
     uint8_t *host;      /* of Host */
     uint8_t *authority; /* of an absolute target */
-    uint8_t *target;    /* "/?query" for an absolute target without a path */
+    uint8_t *target;    /* "/?query", or "*", for an absolute target without a path */
     uint8_t *path;
 };
 
@@ -185,7 +188,10 @@ static uint8_t h1_judge_absolute(struct http_request *request, bool has_host, co
     request->authority = authority;
     request->host = from_target.host;
     request->port = from_target.port;
-    if (rest.count == 0 || rest.data[0] == '?') {
+    if (rest.count == 0 && cy_bytes_equal(request->method, CY_BYTES("OPTIONS"))) {
+        space->target[0] = '*'; /* RFC 9112 section 3.2.4: it asks about the server, not about "/" */
+        rest = cy_bytes_of(space->target, 1);
+    } else if (rest.count == 0 || rest.data[0] == '?') {
         space->target[0] = '/';
         if (rest.count) memcpy(space->target + 1, rest.data, rest.count);
         rest = cy_bytes_of(space->target, rest.count + 1);
@@ -216,9 +222,52 @@ static uint8_t h1_judge_target(const struct h1_head *head, const struct h1_facts
         fault = h1_judge_absolute(request, facts->host_count > 0, &space);
         if (fault) return fault;
     }
+    if (request->target.data[0] == '*') {
+        request->path = request->target;
+        return H1_FAULT_NONE;
+    }
     size_t path_end = cy_bytes_find(request->target, '?');
     request->query = cy_bytes_skip(request->target, path_end + 1);
     return uri_normalise_path(cy_bytes_slice(request->target, 0, path_end), space.path, &request->path);
+}
+
+/* Not h2c, HTTP or TLS: a tunnel that speaks HTTP again would carry requests past every rule here. */
+static bool h1_may_upgrade_to(cy_bytes protocol)
+{
+    cy_bytes name = cy_bytes_slice(protocol, 0, cy_bytes_find(protocol, '/'));
+    cy_bytes version = cy_bytes_skip(protocol, name.count + 1);
+    if (!field_is_token(name)) return false;
+    if (name.count < protocol.count && !field_is_token(version)) return false;
+    return !cy_bytes_equal_nocase(name, CY_BYTES("h2c")) && !cy_bytes_equal_nocase(name, CY_BYTES("h2")) &&
+           !cy_bytes_equal_nocase(name, CY_BYTES("http")) && !cy_bytes_equal_nocase(name, CY_BYTES("tls"));
+}
+
+bool h1_upgrade_lists(const struct http_field *fields, uint32_t count, cy_bytes protocol)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (fields[i].known != HTTP_FIELD_UPGRADE) continue;
+        cy_bytes value = fields[i].value, element;
+        while (value.count && field_next_element(&value, &element))
+            if (cy_bytes_equal_nocase(element, protocol)) return true;
+    }
+    return false;
+}
+
+/* RFC 9110 section 7.8. A wish that may not pass is none: the request is an ordinary one. */
+static bool h1_wants_upgrade(const struct h1_head *head, const struct http_framing *body)
+{
+    bool found = false;
+    if (head->minor_version == 0 || body->kind != HTTP_BODY_NONE) return false;
+    for (uint32_t i = 0; i < head->field_count; i++) {
+        if (head->fields[i].known != HTTP_FIELD_UPGRADE) continue;
+        cy_bytes value = head->fields[i].value, element;
+        while (value.count && field_next_element(&value, &element)) {
+            if (element.count == 0) continue;
+            if (!h1_may_upgrade_to(element)) return false;
+            found = true;
+        }
+    }
+    return found;
 }
 
 uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http_request *request,
@@ -238,6 +287,8 @@ uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http
     if (fault) return fault;
     connection_out->keep_alive = h1_is_persistent(&facts, head->minor_version);
     connection_out->expects_continue = false;
+    connection_out->wants_upgrade =
+        facts.has_upgrade && facts.lists_upgrade && h1_wants_upgrade(head, &request->body);
     if (facts.expect_count) {
         if (!cy_bytes_equal_nocase(facts.expect, CY_BYTES("100-continue")) || facts.expect_count > 1)
             return H1_FAULT_EXPECTATION;

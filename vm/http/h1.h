@@ -20,7 +20,11 @@ void h1_mark_listed(const struct h1_head *head);
 struct h1_request {
     bool keep_alive; /* the client may send another one on it */
     bool expects_continue;
+    bool
+        wants_upgrade; /* another protocol, one that may go through here, on this connection from the answer on */
 };
+/* Is `protocol` among those of the request's Upgrade fields? For the server's choice in a 101. */
+bool h1_upgrade_lists(const struct http_field *fields, uint32_t count, cy_bytes protocol);
 /* Fills everything of `request` but fields (which is the head's table, where those that Connection names are marked),
  * client and secure. `space` is memory for normal forms that differ from what was received, h1_space_needed(head)
  * bytes; it must live as long as the request. Returns enum h1_fault. */

@@ -25,6 +25,8 @@ static void h1_parse_begin(struct h1_head *head, struct http_field *fields, bool
     head->fault = H1_FAULT_NONE;
     head->field_count = 0;
     head->fields = fields;
+    head->fields_max = LIMIT_HTTP_FIELDS;
+    head->bytes_max = LIMIT_HTTP_HEAD_BYTES;
     head->used_bytes = 0;
     head->base = NULL;
     head->line_begin = head->searched = 0;
@@ -130,7 +132,7 @@ static uint8_t h1_parse_line(struct h1_head *head, cy_bytes line)
         head->state = H1_PARSE_FIELDS;
         return head->is_response ? h1_parse_status_line(head, line) : h1_parse_request_line(head, line);
     }
-    if (head->field_count == LIMIT_HTTP_FIELDS) return H1_FAULT_FIELDS_MANY;
+    if (head->field_count >= head->fields_max) return H1_FAULT_FIELDS_MANY;
     uint8_t fault = h1_parse_field(line, &head->fields[head->field_count]);
     if (!fault) head->field_count++;
     return fault;
@@ -152,7 +154,7 @@ static uint8_t h1_parse_judge_partial(const struct h1_head *head, cy_bytes input
         size_t known = cy_min_size(partial.count, 5);
         if (memcmp(partial.data, "HTTP/", known) != 0) return H1_FAULT_STATUS_LINE;
     }
-    return input.count >= LIMIT_HTTP_HEAD_BYTES ? H1_FAULT_HEAD_LONG : H1_FAULT_NONE;
+    return input.count >= head->bytes_max ? H1_FAULT_HEAD_LONG : H1_FAULT_NONE;
 }
 
 static enum h1_parse_result h1_parse_refuse(struct h1_head *head, uint8_t fault)
@@ -166,10 +168,10 @@ static enum h1_parse_result h1_parse_refuse(struct h1_head *head, uint8_t fault)
 static void h1_parse_usual_fields(struct h1_head *head, cy_bytes input)
 {
     if (head->state != H1_PARSE_FIELDS || head->searched != head->line_begin) return;
-    while (head->field_count < LIMIT_HTTP_FIELDS) {
+    while (head->field_count < head->fields_max) {
         cy_bytes rest = cy_bytes_skip(input, head->line_begin);
         size_t used = h1_scan_field(rest, &head->fields[head->field_count]);
-        if (used == 0 || head->line_begin + used > LIMIT_HTTP_HEAD_BYTES) return;
+        if (used == 0 || head->line_begin + used > head->bytes_max) return;
         head->field_count++;
         head->line_begin += used;
         head->searched = head->line_begin;
@@ -191,7 +193,7 @@ enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input)
             return fault ? h1_parse_refuse(head, fault) : H1_PARSE_MORE;
         }
         size_t after = (size_t)(end - input.data) + 1;
-        if (after > LIMIT_HTTP_HEAD_BYTES) return h1_parse_refuse(head, H1_FAULT_HEAD_LONG);
+        if (after > head->bytes_max) return h1_parse_refuse(head, H1_FAULT_HEAD_LONG);
         if (end == begin || end[-1] != '\r') return h1_parse_refuse(head, H1_FAULT_LINE_END);
         size_t count = (size_t)(end - begin) - 1;
         head->line_begin = head->searched = after;

@@ -28,6 +28,8 @@ struct h1_head {
     uint8_t minor_version;
     bool is_response;
     uint8_t fault; /* enum h1_fault, with H1_PARSE_FAULT */
+    /* Bounds: begun with LIMIT_HTTP_FIELDS and LIMIT_HTTP_HEAD_BYTES, which the owner may lower. */
+    uint32_t fields_max, bytes_max;
     uint32_t field_count;
     struct http_field *fields; /* the caller's table of LIMIT_HTTP_FIELDS */
     size_t used_bytes;         /* with H1_PARSE_DONE: the head with its empty line */

@@ -338,12 +338,22 @@ static enum upstream_head pool_read_head(struct upstream_carrier *carrier, bool 
 
 static uint32_t pool_keep_ms(const struct upstream_connection *connection)
 {
-    uint32_t keep_ms = connection->carrier.options->keep_alive_ms;
+    const struct upstream_carrier *carrier = &connection->carrier;
+    uint32_t keep_ms = carrier->keep_alive_ms ? carrier->keep_alive_ms : carrier->options->keep_alive_ms;
     uint64_t promised_ms = connection->keep_alive_s * UINT64_C(1000);
     /* A second less than the server says: a request must not meet its hang-up. */
     if (promised_ms && promised_ms < keep_ms + UINT64_C(1000))
         keep_ms = promised_ms > 1000 ? (uint32_t)(promised_ms - 1000) : 0;
     return keep_ms;
+}
+
+static void pool_shutdown(struct upstream_carrier *carrier, bool abort)
+{
+    struct upstream_connection *connection = pool_connection(carrier);
+    if (abort)
+        stream_abort_on_close(connection->stream);
+    else
+        stream_shutdown_write(connection->stream);
 }
 
 static void pool_release(struct upstream_carrier **carrier_pointer, bool clean)
@@ -374,6 +384,7 @@ static const struct upstream_carrier_type pool_carrier_type = {
     .write = pool_write,
     .want_input = pool_want_input,
     .read_head = pool_read_head,
+    .shutdown = pool_shutdown,
     .release = pool_release,
     .close = pool_close,
 };

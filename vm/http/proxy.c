@@ -6,6 +6,9 @@
  *   start ─► idle connection? ─yes─► send head (+ first body bytes) ─► pump body ─► request_sent
  *              └no─► connect ─────────┘                            the response's way: proxy_response.c
  *
+ * The verdict's terms bound the times, the body and its rate. An upgrade (a wish to leave HTTP on this connection) goes
+ * to the upstream when the terms allow it; only its 101 begins a tunnel (tunnel.c).
+ *
  * Back-pressure: the client is read again only when what it sent before is with the kernel.
  * Retry: once, on a new connection, when a reused one died before any byte of an answer and sending again
  *       cannot do something twice: the request has no body, and it is idempotent or nothing of it had been
@@ -26,13 +29,21 @@ static const struct upstream_events proxy_events = {proxy_on_read, proxy_on_writ
 
 /* -- failing --------------------------------------------------------------------------------------------- */
 
+void proxy_done(struct http_exchange *exchange)
+{
+    struct http_proxy *proxy = &exchange->proxy;
+    proxy->active = false;
+    if (CY_UNLIKELY(timer_is_set(&proxy->total_timer)))
+        loop_timer_clear(exchange->carrier->server->options.loop, &proxy->total_timer);
+}
+
 void proxy_cancel(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
     if (proxy->connector) connector_cancel(&proxy->connector);
     if (proxy->upstream) proxy->upstream->type->close(&proxy->upstream);
     relay_end(&proxy->response);
-    proxy->active = false;
+    proxy_done(exchange);
 }
 
 void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cause, cy_err err)
@@ -68,10 +79,18 @@ static void proxy_on_timeout(void *owner)
     struct http_exchange *exchange = owner;
     struct upstream_carrier *upstream = exchange->proxy.upstream;
     if (upstream->input || exchange->carrier->writing) { /* the client is slow, not the upstream */
-        upstream_set_timer(upstream, upstream->options->idle_timeout_ms);
+        upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
         return;
     }
     proxy_fail(exchange, 504, exchange->proxy.received_any ? "stopped answering" : "no answer in time",
+               CY_ERR(TIMEOUT));
+}
+
+/* The verdict's bound on the whole. */
+static void proxy_on_total(struct timer *timer)
+{
+    struct http_proxy *proxy = CY_CONTAINER_OF(timer, struct http_proxy, total_timer);
+    proxy_fail(CY_CONTAINER_OF(proxy, struct http_exchange, proxy), 504, "the whole took too long",
                CY_ERR(TIMEOUT));
 }
 
@@ -103,6 +122,9 @@ static void proxy_use(struct http_exchange *exchange, struct upstream_carrier *u
     struct http_proxy *proxy = &exchange->proxy;
     const uint8_t kind = exchange->request.body.kind;
     proxy->upstream = upstream;
+    upstream->keep_alive_ms = exchange->verdict->terms.times.keep_alive_ms;
+    proxy->upgrade_sent =
+        exchange->wants_upgrade && !exchange->verdict->terms.no_upgrade && upstream->type->shutdown;
     upstream->type->begin(upstream, exchange->response_fields);
     exchange->request_body.chunked_out =
         upstream->type->uses_chunks && (kind == HTTP_BODY_CHUNKED || kind == HTTP_BODY_UNTIL_CLOSE);
@@ -136,8 +158,29 @@ static void proxy_connect(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
     struct http_pool *pool = exchange->verdict->upstream->pool;
-    cy_err err = connector_start(pool, exchange, proxy_on_connected, &proxy->connector);
+    cy_err err = connector_start(pool, exchange->verdict->terms.times.connect_ms, exchange,
+                                 proxy_on_connected, &proxy->connector);
     if (cy_failed(err)) proxy_fail(exchange, 502, "cannot connect", err);
+}
+
+/* RFC 9110 section 7.6.2. A value that is no number counts nothing, as for any server. False: it ends here, and is
+ * answered. */
+static bool proxy_count_forwards(struct http_exchange *exchange)
+{
+    const struct http_request *request = &exchange->request;
+    bool is_trace = cy_bytes_equal(request->method, CY_BYTES("TRACE"));
+    if (!is_trace && !cy_bytes_equal(request->method, CY_BYTES("OPTIONS"))) return true;
+    const struct http_field *field =
+        http_find_field(request->fields, request->field_count, CY_BYTES("Max-Forwards"));
+    uint64_t left;
+    if (!field || !cy_bytes_parse_u64(field->value, UINT32_MAX, &left)) return true;
+    if (left == 0) { /* we are whom it asks; TRACE would show the client what others added on the way */
+        exchange_refuse(exchange, is_trace ? 405 : 200, NULL, true);
+        return false;
+    }
+    exchange->proxy.counts_forwards = true;
+    exchange->proxy.forwards_left = (uint32_t)left - 1;
+    return true;
 }
 
 void proxy_start(struct http_exchange *exchange)
@@ -151,8 +194,20 @@ void proxy_start(struct http_exchange *exchange)
         exchange_refuse(exchange, 400, "the path leaves the upstream's base path", true);
         return;
     }
+    const struct http_proxy_terms *terms = &exchange->verdict->terms;
+    if (terms->body_bytes_max && exchange->request.body.kind == HTTP_BODY_LENGTH &&
+        exchange->request.body.length > terms->body_bytes_max) {
+        exchange_refuse(exchange, 413, h1_fault_text(H1_FAULT_BODY_LARGE), false);
+        return;
+    }
+    uint8_t initial = exchange->request.method.data[0];
+    if (CY_UNLIKELY(initial == 'O' || initial == 'T') && !proxy_count_forwards(exchange)) return;
     proxy->active = true;
     proxy->start_ns = loop_turn_ns(exchange->carrier->server->options.loop);
+    if (terms->times.total_ms) {
+        proxy->total_timer.fire = proxy_on_total;
+        loop_timer_set(exchange->carrier->server->options.loop, &proxy->total_timer, terms->times.total_ms);
+    }
     struct upstream_carrier *upstream = NULL;
     if (!target->proxy_protocol) upstream = pool_take(pool, exchange, &proxy_events);
     if (upstream)
@@ -209,15 +264,20 @@ static bool proxy_has_body(const struct http_exchange *exchange)
     return carrier->input || (carrier->input_ended && exchange->request.body.kind == HTTP_BODY_UNTIL_CLOSE);
 }
 
-/* Adds what the client has sent of its body. False when that is malformed. */
+/* Adds what the client has sent of its body. False when that is malformed or too much. */
 static bool proxy_add_body(struct http_exchange *exchange, struct loop_send *send)
 {
     struct exchange_carrier *carrier = exchange->carrier;
     struct relay *relay = &exchange->request_body;
     struct relay_hold *hold = &exchange->proxy.upstream->hold;
     uint32_t part_count = send->part_count;
+    uint64_t max = exchange->verdict->terms.body_bytes_max;
     while (!relay->ended && carrier->input && send->part_count == part_count) {
         if (relay_fill(relay, carrier->input, send, hold) == RELAY_FAULT) return false;
+        if (max && relay->passed_bytes > max) {
+            relay->body.fault = H1_FAULT_BODY_LARGE;
+            return false;
+        }
         if (send->part_count > part_count) relay_hold_add(hold, buffer_ref(carrier->input));
         carrier_drop_empty_input(carrier);
     }
@@ -229,7 +289,7 @@ static bool proxy_add_body(struct http_exchange *exchange, struct loop_send *sen
 static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head)
 {
     struct upstream_carrier *upstream = exchange->proxy.upstream;
-    const struct http_client_options *options = upstream->options;
+    const struct http_times *times = &exchange->verdict->terms.times;
     struct loop_send *send = upstream->send;
     size_t head_bytes = 0;
     bool had_ended = exchange->request_body.ended;
@@ -248,7 +308,7 @@ static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head
     bool ended = exchange->request_body.ended;
     if (send->part_count == 0 && ended == had_ended) return true;
     if (owned_head) relay_join_small(send, owned_head);
-    upstream_set_timer(upstream, ended ? options->first_byte_timeout_ms : options->idle_timeout_ms);
+    upstream_set_timer(upstream, ended ? times->first_byte_ms : times->idle_ms);
     upstream->type->write(upstream, head_bytes, ended);
     return true;
 }
@@ -266,7 +326,7 @@ bool proxy_pump_request(struct http_exchange *exchange)
     /* Now it is the client's turn. */
     if (!carrier->writing) {
         if (!exchange->continue_waiting)
-            carrier_set_timer(carrier, CARRIER_TIMER_BODY, carrier->server->options.body_idle_timeout_ms);
+            exchange_await_body(exchange);
         else if (carrier->timer_kind != CARRIER_TIMER_CONTINUE)
             carrier_set_timer(carrier, CARRIER_TIMER_CONTINUE, LIMIT_HTTP_CONTINUE_WAIT_MS);
     }

@@ -6,8 +6,8 @@
  * Invariant: no framing field and no hop-by-hop field leaves as it came in; where a request came from is said
  *            by us alone.
  *
- * Not forwarded: fields of kind HOP and FRAMING, what Connection names, Upgrade (upgrades are not there yet:
- * the upstream sees an ordinary request), and, towards the upstream, every claim about forwarding: no proxy
+ * Not forwarded: fields of kind HOP and FRAMING, what Connection names (Upgrade is written anew where an upgrade is on
+ * its way), and, towards the upstream, every claim about forwarding: no proxy
  * in front of us is trusted.
  */
 #include "vm/http/field.h"
@@ -37,6 +37,7 @@ static bool proxy_head_passes(const struct http_exchange *exchange, const struct
     unsigned flags = field_flags(field->known);
     if (field->hop || (flags & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING))) return false;
     if (field->known == HTTP_FIELD_HOST || field->known == HTTP_FIELD_EXPECT) return false;
+    if (field->known == HTTP_FIELD_MAX_FORWARDS && exchange->proxy.counts_forwards) return false;
     if (field->known == HTTP_FIELD_TRAILER && request->body.kind != HTTP_BODY_CHUNKED) return false;
     if (field_is_forwarding(field->name, field->known)) return false;
     if (verdict->field_count + verdict->remove_count > 0 && proxy_head_is_replaced(verdict, field->name))
@@ -64,6 +65,19 @@ static bool proxy_head_has_length(const struct http_request *request)
     for (uint32_t i = 0; i < request->field_count; i++)
         if (request->fields[i].known == HTTP_FIELD_CONTENT_LENGTH) return true;
     return false;
+}
+
+/* For this connection alone, so its field is always beside it. */
+static void proxy_head_put_upgrade(struct head_writer *writer, const struct http_field *fields,
+                                   uint32_t count)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (fields[i].known != HTTP_FIELD_UPGRADE) continue;
+        head_put_field(writer, CY_BYTES("Upgrade"), fields[i].value);
+        any = true;
+    }
+    if (any) head_put_field(writer, CY_BYTES("Connection"), CY_BYTES("upgrade"));
 }
 
 /* How the body's end will be known; a body that goes without chunks and length ends as its carrier ends bodies. */
@@ -100,6 +114,13 @@ struct buffer *proxy_write_request_head(struct http_exchange *exchange)
         if (proxy_head_passes(exchange, &request->fields[i]))
             upstream_put_field(carrier, &writer, request->fields[i].name, request->fields[i].value);
     proxy_head_put_request_framing(exchange, &writer);
+    if (CY_UNLIKELY(exchange->proxy.counts_forwards)) {
+        uint8_t digits[HEAD_DIGITS_MAX];
+        upstream_put_field(carrier, &writer, CY_BYTES("Max-Forwards"),
+                           head_format_u64(digits, exchange->proxy.forwards_left));
+    }
+    if (CY_UNLIKELY(exchange->proxy.upgrade_sent))
+        proxy_head_put_upgrade(&writer, request->fields, request->field_count);
     if (exchange->continue_waiting)
         upstream_put_field(carrier, &writer, CY_BYTES("Expect"), CY_BYTES("100-continue"));
     proxy_head_put_ours(carrier, &writer, HTTP_FIELD_X_FORWARDED_FOR, carrier_peer_text(exchange->carrier),
@@ -126,6 +147,32 @@ static void proxy_head_put_response_framing(struct http_exchange *exchange, stru
         carrier_put_length(carrier, writer, answer->body.length);
 }
 
+static void proxy_head_put_passing(struct exchange_carrier *carrier, struct head_writer *writer,
+                                   const struct http_response *answer, bool trailer_passes)
+{
+    for (uint32_t i = 0; i < answer->field_count; i++) {
+        const struct http_field *field = &answer->fields[i];
+        if (field->hop || (field_flags(field->known) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING)))
+            continue;
+        if (field->known == HTTP_FIELD_TRAILER && !trailer_passes) continue;
+        carrier_put_field(carrier, writer, field->name, field->value);
+    }
+}
+
+struct buffer *proxy_write_switch_head(struct http_exchange *exchange)
+{
+    struct exchange_carrier *carrier = exchange->carrier;
+    const struct http_response *answer = &exchange->proxy.answer;
+    struct head_writer writer;
+    head_open(&writer, server_buffers(carrier->server),
+              PROXY_HEAD_FIXED_BYTES + answer->head_bytes + answer->field_count * CARRIER_FIELD_EXTRA_BYTES);
+    carrier->type->put_status(carrier, &writer, answer->status, answer->reason);
+    proxy_head_put_passing(carrier, &writer, answer, false);
+    proxy_head_put_upgrade(&writer, answer->fields, answer->field_count);
+    carrier->type->put_end(carrier, &writer, true);
+    return head_close(&writer);
+}
+
 struct buffer *proxy_write_response_head(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;
@@ -136,14 +183,10 @@ struct buffer *proxy_write_response_head(struct http_exchange *exchange)
               PROXY_HEAD_FIXED_BYTES + answer->head_bytes + answer->field_count * CARRIER_FIELD_EXTRA_BYTES);
     carrier->type->put_status(carrier, &writer, answer->status, answer->reason);
     if (!answer->has_date) carrier_put_field(carrier, &writer, CY_BYTES("Date"), server_date(server));
-    for (uint32_t i = 0; i < answer->field_count; i++) {
-        const struct http_field *field = &answer->fields[i];
-        if (field->hop || (field_flags(field->known) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING)))
-            continue;
-        if (field->known == HTTP_FIELD_TRAILER && !exchange->proxy.response.chunked_out) continue;
-        carrier_put_field(carrier, &writer, field->name, field->value);
-    }
+    proxy_head_put_passing(carrier, &writer, answer, exchange->proxy.response.chunked_out);
     proxy_head_put_response_framing(exchange, &writer);
+    if (CY_UNLIKELY(answer->status == 426) && carrier->type->shutdown)
+        proxy_head_put_upgrade(&writer, answer->fields, answer->field_count);
     carrier->type->put_end(carrier, &writer, false);
     return head_close(&writer);
 }

@@ -2,8 +2,9 @@
  *
  * vm/http/proxy_response.c: the response's way: from the upstream's bytes to the client's.
  *
- *   bytes ─► head ─1xx─► pass on or drop, head again
- *                └final─► client's head + first body bytes in one write ─► body, write by write ─► end
+ *   bytes ─► head ─101─► if it was asked for: its head and what follows it in one write ─► tunnel.c
+ *                ├1xx──► pass on or drop, head again
+ *                └final► client's head + first body bytes in one write ─► body, write by write ─► end
  *
  * Back-pressure: the upstream is read again only when the client's write is done, so one exchange holds one
  * received buffer.
@@ -11,6 +12,7 @@
  *            again.
  */
 #include "vm/base/check.h"
+#include "vm/http/field.h"
 #include "vm/http/server_internal.h"
 
 void proxy_on_read(void *owner, struct buffer *owned_buffer, cy_err err)
@@ -48,7 +50,7 @@ static bool proxy_write_client(struct http_exchange *exchange, size_t head_bytes
         return false;
     }
     if (!ended) return true;
-    proxy->active = false;
+    proxy_done(exchange);
     exchange_answered(exchange);
     return false;
 }
@@ -92,6 +94,50 @@ static void proxy_fail_fault(struct http_exchange *exchange, uint8_t fault)
     proxy_fail(exchange, 502, h1_fault_text(fault), CY_ERR_DETAIL(HTTP_SYNTAX, fault));
 }
 
+/* Does this 101 choose what the client asked for? One that does not would have both sides speak different things. */
+static uint8_t proxy_judge_switch(const struct http_exchange *exchange)
+{
+    const struct http_response *answer = &exchange->proxy.answer;
+    bool found = false;
+    if (!exchange->proxy.upgrade_sent) return H1_FAULT_STATUS_UNEXPECTED;
+    for (uint32_t i = 0; i < answer->field_count; i++) {
+        if (answer->fields[i].known != HTTP_FIELD_UPGRADE) continue;
+        if (!h1_upgrade_lists(exchange->request.fields, exchange->request.field_count,
+                              answer->fields[i].value))
+            return H1_FAULT_UPGRADE_OTHER;
+        found = true;
+    }
+    return found ? H1_FAULT_NONE : H1_FAULT_UPGRADE_OTHER;
+}
+
+/* The head of the 101, and what the upstream has already said behind it. */
+static bool proxy_switch(struct http_exchange *exchange)
+{
+    struct exchange_carrier *carrier = exchange->carrier;
+    struct upstream_carrier *upstream = exchange->proxy.upstream;
+    struct loop_send *send = carrier->send;
+    struct buffer *head = proxy_write_switch_head(exchange);
+    if (!head) {
+        proxy_fail(exchange, 503, "cannot write the response", CY_ERR(NO_MEMORY));
+        return false;
+    }
+    exchange->status = 101;
+    upstream_clear_timer(upstream);
+    send->parts[0] = buffer_view(head);
+    send->part_count = 1;
+    send->more = false;
+    relay_hold_add(&carrier->hold, head);
+    upstream_drop_empty_input(upstream);
+    if (upstream->input) {
+        send->parts[send->part_count++] = buffer_view(upstream->input);
+        relay_hold_add(&carrier->hold, upstream->input);
+        upstream->input = NULL;
+    }
+    exchange->write = EXCHANGE_WRITE_SWITCH;
+    carrier_write(carrier, send->parts[0].count, false);
+    return false;
+}
+
 /* 1xx. True when the pump may go on. */
 static bool proxy_on_interim(struct http_exchange *exchange)
 {
@@ -99,13 +145,14 @@ static bool proxy_on_interim(struct http_exchange *exchange)
     const struct http_response *interim = &proxy->answer;
     uint8_t fault = H1_FAULT_NONE;
     if (interim->status == 101)
-        fault = H1_FAULT_STATUS_UNEXPECTED; /* Upgrade was not forwarded */
+        fault = proxy_judge_switch(exchange);
     else if (++proxy->interim_count > LIMIT_HTTP_INTERIM_RESPONSES)
         fault = H1_FAULT_INTERIM_MANY;
     if (fault) {
         proxy_fail_fault(exchange, fault);
         return false;
     }
+    if (interim->status == 101) return proxy_switch(exchange);
     bool passes = exchange->request.protocol >= HTTP_1_1;
     if (interim->status == 100) {
         passes = passes && exchange->continue_waiting;
@@ -198,7 +245,7 @@ void proxy_pump_response(struct http_exchange *exchange)
                 proxy_on_stream_end(exchange);
                 return;
             }
-            if (proxy->received_any) upstream_set_timer(upstream, upstream->options->idle_timeout_ms);
+            if (proxy->received_any) upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
             upstream->type->want_input(upstream);
             return;
         }
@@ -213,6 +260,6 @@ void proxy_on_client_written(struct http_exchange *exchange)
         proxy_pump_response(exchange);
         return;
     }
-    proxy->active = false;
+    proxy_done(exchange);
     exchange_answered(exchange);
 }

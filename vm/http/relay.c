@@ -22,6 +22,7 @@ void relay_begin(struct relay *relay, const struct http_framing *framing, bool c
     relay->chunked_out = chunked_out;
     relay->ended = framing->kind == HTTP_BODY_NONE;
     relay->trailer = NULL;
+    relay->passed_bytes = 0;
 }
 
 void relay_end(struct relay *relay) { buffer_unref(&relay->trailer); }
@@ -143,6 +144,7 @@ enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct l
     }
     input->begin = input->end - (uint32_t)rest.count;
     relay->ended = relay->body.ended;
+    relay->passed_bytes += data_bytes;
     if (relay->chunked_out) {
         if (data_bytes)
             relay_format_line(hold->line, data_bytes, &send->parts[line_part]);

@@ -17,6 +17,7 @@
 
 struct relay {
     struct h1_body body;
+    uint64_t passed_bytes; /* of the body, without its framing */
     bool chunked_out;
     bool ended; /* the last part has been given out */
     struct buffer *trailer;

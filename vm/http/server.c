@@ -26,6 +26,35 @@ static void server_default(uint32_t *value, uint32_t when_zero)
 
 static void server_on_drain_timer(struct timer *timer);
 static void server_on_idle_timer(struct timer *timer);
+static void server_on_stop_timer(struct timer *timer);
+
+static void server_default_bounds(struct http_server_options *options)
+{
+    server_default(&options->header_timeout_ms, SERVER_HEADER_TIMEOUT_MS);
+    server_default(&options->keep_alive_ms, SERVER_KEEP_ALIVE_MS);
+    server_default(&options->body_idle_timeout_ms, SERVER_BODY_IDLE_MS);
+    server_default(&options->min_rate, LIMIT_HTTP_MIN_RATE);
+    server_default(&options->min_rate_grace_ms, LIMIT_HTTP_MIN_RATE_GRACE_MS);
+    server_default(&options->stop_ms, LIMIT_HTTP_STOP_MS);
+    if (options->head_bytes_max == 0 || options->head_bytes_max > LIMIT_HTTP_HEAD_BYTES)
+        options->head_bytes_max = LIMIT_HTTP_HEAD_BYTES;
+    if (options->fields_max == 0 || options->fields_max > LIMIT_HTTP_FIELDS)
+        options->fields_max = LIMIT_HTTP_FIELDS;
+}
+
+void http_server_set_bounds(struct http_server *server, const struct http_server_options *options)
+{
+    struct http_server_options bounds = *options;
+    server_default_bounds(&bounds);
+    server->options.header_timeout_ms = bounds.header_timeout_ms;
+    server->options.keep_alive_ms = bounds.keep_alive_ms;
+    server->options.body_idle_timeout_ms = bounds.body_idle_timeout_ms;
+    server->options.min_rate = bounds.min_rate;
+    server->options.min_rate_grace_ms = bounds.min_rate_grace_ms;
+    server->options.head_bytes_max = bounds.head_bytes_max;
+    server->options.fields_max = bounds.fields_max;
+    server->options.stop_ms = bounds.stop_ms;
+}
 
 cy_err http_server_new(const struct http_server_options *options, struct http_server **server_out)
 {
@@ -33,15 +62,14 @@ cy_err http_server_new(const struct http_server_options *options, struct http_se
     struct http_server *server = mem_alloc_zeroed(sizeof *server);
     if (!server) return CY_ERR(NO_MEMORY);
     server->options = *options;
-    server_default(&server->options.header_timeout_ms, SERVER_HEADER_TIMEOUT_MS);
-    server_default(&server->options.keep_alive_ms, SERVER_KEEP_ALIVE_MS);
-    server_default(&server->options.body_idle_timeout_ms, SERVER_BODY_IDLE_MS);
+    server_default_bounds(&server->options);
     server_default(&server->options.connections_max, LIMIT_CONNECTIONS);
     server->date_second = INT64_MIN;
     server->drain_timer.fire = server_on_drain_timer;
     server->idle_timer.fire = server_on_idle_timer;
     server->counters = options->counters ? options->counters : &server->own_counters;
     http_counters_restart(server->counters);
+    server->stop_timer.fire = server_on_stop_timer;
     *server_out = server;
     return CY_OK;
 }
@@ -72,6 +100,14 @@ cy_bytes server_date(struct http_server *server)
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out)
 {
     *counters_out = *server->counters;
+}
+
+void server_make_room(struct http_server *server, const char *why)
+{
+    uint32_t count = connection_evict(server);
+    log_write_keyed(server_log(server), LOG_WARN, why,
+                    "%s: %u of them; closed %u that let us wait the longest", why,
+                    (unsigned)server->counters->connections_open + count, count);
 }
 
 /* -- listening ------------------------------------------------------------------------------------------- */
@@ -108,6 +144,13 @@ static void server_on_accept(struct loop_op *op)
         server_serve(listener, stream);
 }
 
+/* The next try to accept comes by itself, a little later. */
+static void server_on_starved(struct loop_accept *accept)
+{
+    struct http_listener *listener = CY_CONTAINER_OF(accept, struct http_listener, accept);
+    server_make_room(listener->server, "descriptors ran out with clients waiting");
+}
+
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)
 {
     struct http_listener *listener = mem_alloc_zeroed(sizeof *listener);
@@ -124,6 +167,7 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     listener->server = server;
     listener->socket = socket;
     listener->accept.op.done = server_on_accept;
+    listener->accept.starved = server_on_starved;
     listener->next = server->listeners;
     server->listeners = listener;
     server->live_count++;
@@ -169,6 +213,8 @@ static void server_free_memory(struct http_server *server)
 {
     loop_timer_clear(server->options.loop, &server->drain_timer);
     loop_timer_clear(server->options.loop, &server->idle_timer);
+    loop_timer_clear(server->options.loop, &server->stop_timer);
+    tunnel_free_memory(server);
     while (server->listeners) {
         struct http_listener *listener = server->listeners;
         server->listeners = listener->next;
@@ -193,6 +239,14 @@ void server_release(struct http_server *server)
     if (--server->live_count == 0 && server->freed) server_free_memory(server);
 }
 
+static void server_cut_off(struct http_server *server)
+{
+    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+        next = connection->next;
+        if (connection->stream) connection_lose(connection, CY_ERR(CANCELLED));
+    }
+}
+
 void http_server_free(struct http_server **server_pointer)
 {
     struct http_server *server = *server_pointer;
@@ -203,14 +257,7 @@ void http_server_free(struct http_server **server_pointer)
     server->drained = NULL;
     server_close_listeners(server);
     intake_close_all(server);
-    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
-        next = connection->next;
-        if (!connection->stream) continue;
-        if (connection->carrier.exchange && connection->carrier.exchange->phase != EXCHANGE_HEAD)
-            exchange_client_gone(connection->carrier.exchange, CY_ERR(CANCELLED));
-        else
-            connection_close(connection);
-    }
+    server_cut_off(server);
     server->freed = true;
     server_release(server);
 }
@@ -221,6 +268,15 @@ static void server_on_drain_timer(struct timer *timer)
     void (*drained)(void *) = server->drained;
     server->drained = NULL;
     if (drained) drained(server->options.context);
+}
+
+static void server_on_stop_timer(struct timer *timer)
+{
+    struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, stop_timer);
+    log_write(server_log(server), LOG_WARN,
+              "the time to stop is over: %u connections are cut off, %u of them tunnels",
+              (unsigned)server->counters->connections_open, (unsigned)server->counters->tunnels_open);
+    server_cut_off(server);
 }
 
 /* `drained` comes from a timer, so that the program is never called from inside a call of its own. */
@@ -236,7 +292,8 @@ static void server_close_idle(struct http_server *server)
     intake_close_all(server);
     for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
-        if (connection->stream && !connection->carrier.exchange && !connection->lingering)
+        if (connection->stream && !connection->carrier.exchange && !connection->carrier.tunnel &&
+            !connection->lingering)
             connection_close(connection);
     }
 }
@@ -247,6 +304,7 @@ void http_server_drain(struct http_server *server, void (*drained)(void *context
     server->drained = drained;
     server_close_listeners(server);
     server_close_idle(server);
+    loop_timer_set(server->options.loop, &server->stop_timer, server->options.stop_ms);
     server_check_drained(server);
 }
 
@@ -261,6 +319,7 @@ void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*
     server->drained = drained;
     server_close_listeners(server);
     loop_timer_set(server->options.loop, &server->idle_timer, idle_ms);
+    loop_timer_set(server->options.loop, &server->stop_timer, server->options.stop_ms);
     server_check_drained(server);
 }
 

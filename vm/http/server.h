@@ -35,10 +35,16 @@ struct http_server_options {
     void (*on_request)(void *context, struct http_exchange *exchange);
     /* The client is gone before an answer was given: forget the exchange. */
     void (*on_gone)(void *context, struct http_exchange *exchange);
-    uint32_t header_timeout_ms;            /* from the first byte of a head to its end; 0: 30,000 */
-    uint32_t keep_alive_ms;                /* idle between requests; 0: 75,000 */
-    uint32_t body_idle_timeout_ms;         /* 0: 60,000 */
-    uint32_t connections_max;              /* 0: LIMIT_CONNECTIONS */
+    uint32_t header_timeout_ms;    /* from the first byte of a head to its end; 0: 30,000 */
+    uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
+    uint32_t body_idle_timeout_ms; /* 0: 60,000 */
+    uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
+    uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
+                                    * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
+    uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
+    uint32_t head_bytes_max;    /* 431 past it; 0 or more: LIMIT_HTTP_HEAD_BYTES */
+    uint32_t fields_max;        /* 431 past it; 0 or more: LIMIT_HTTP_FIELDS */
+    uint32_t stop_ms; /* after http_server_drain, until what still runs is cut off; 0: LIMIT_HTTP_STOP_MS */
     struct http_server_counters *counters; /* borrowed; counted on. NULL: the server has its own */
     struct access_log *access_log;         /* borrowed; NULL: none */
 };
@@ -55,8 +61,11 @@ CY_NODISCARD cy_err http_server_listen_proxied(struct http_server *server, int o
 /* One connection from elsewhere: tests run a whole request over a loopback stream. Who the client is, and whether it
  * is secure, its stream_info says. */
 CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream);
+/* From now on; connections that exist keep a time that already runs. Of the options only those that say how long and
+ * how much: from header_timeout_ms on, without connections_max. */
+void http_server_set_bounds(struct http_server *server, const struct http_server_options *options);
 /* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection:
- * close), then calls `drained` from the loop. */
+ * close) and tunnels go on, for stop_ms, then cuts off what is left; then calls `drained` from the loop. */
 void http_server_drain(struct http_server *server, void (*drained)(void *context));
 /* The same where others serve already: clients between two requests may send another one, answered with Connection:
  * close, for `idle_ms`. */

@@ -88,6 +88,55 @@ static void connection_finish(struct http_connection *connection, bool client_is
     connection_read(connection);
 }
 
+/* -- making room ----------------------------------------------------------------------------------------- */
+
+/* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
+ * for long enough. Between requests and inside a head nothing is owed to it; inside a body, and while it does not take
+ * what we send, it owes. */
+static uint64_t connection_waits_since(const struct http_connection *connection, uint64_t now_ms)
+{
+    const struct exchange_carrier *carrier = &connection->carrier;
+    const struct http_exchange *exchange = carrier->exchange;
+    uint64_t since_ms = UINT64_MAX;
+    if (!connection->stream || connection->preparing || carrier->tunnel || connection->lingering)
+        return UINT64_MAX;
+    if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
+        return connection->quiet_since_ms;
+    if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
+    if (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing)
+        since_ms = carrier->timer.due_ms - carrier->server->options.body_idle_timeout_ms;
+    if (since_ms >= now_ms || now_ms - since_ms < LIMIT_HTTP_OWING_MS) return UINT64_MAX;
+    return since_ms;
+}
+
+/* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
+uint32_t connection_evict(struct http_server *server)
+{
+    struct http_connection *oldest[LIMIT_HTTP_EVICT_BATCH];
+    uint64_t since_ms[LIMIT_HTTP_EVICT_BATCH], now_ms = loop_now_ms(server->options.loop);
+    uint32_t count = 0;
+    for (struct http_connection *one = server->connections; one; one = one->next) {
+        uint64_t since = connection_waits_since(one, now_ms);
+        uint32_t place = count;
+        if (since == UINT64_MAX) continue;
+        while (place > 0 && since_ms[place - 1] > since) place--;
+        if (place == LIMIT_HTTP_EVICT_BATCH) continue;
+        if (count < LIMIT_HTTP_EVICT_BATCH) count++;
+        memmove(oldest + place + 1, oldest + place, (count - 1 - place) * sizeof(struct http_connection *));
+        memmove(since_ms + place + 1, since_ms + place, (count - 1 - place) * sizeof(uint64_t));
+        oldest[place] = one;
+        since_ms[place] = since;
+    }
+    for (uint32_t i = 0; i < count; i++) connection_lose(oldest[i], CY_ERR(TIMEOUT));
+    server->counters->evictions += count;
+    return count;
+}
+
+static void connection_set_quiet(struct http_connection *connection)
+{
+    connection->quiet_since_ms = loop_now_ms(connection->carrier.server->options.loop);
+}
+
 /* -- reading --------------------------------------------------------------------------------------------- */
 
 static void connection_read(struct http_connection *connection)
@@ -132,6 +181,7 @@ static void connection_on_head(struct http_connection *connection)
     exchange->head_bytes = exchange->h1_head.used_bytes;
     exchange->client_keeps = wishes.keep_alive;
     exchange->continue_waiting = wishes.expects_continue && !carrier->input;
+    exchange->wants_upgrade = wishes.wants_upgrade;
     exchange_begin(exchange);
 }
 
@@ -146,13 +196,17 @@ static void connection_parse(struct http_connection *connection)
             return;
         }
         h1_parse_begin_request(&exchange->h1_head, exchange->request.fields);
+        exchange->h1_head.bytes_max = connection->carrier.server->options.head_bytes_max;
+        exchange->h1_head.fields_max = connection->carrier.server->options.fields_max;
         connection->carrier.exchange = exchange;
     }
     switch (h1_parse_head(&exchange->h1_head, buffer_view(connection->carrier.input))) {
     case H1_PARSE_MORE:
-        if (connection->carrier.timer_kind != CONNECTION_TIMER_HEAD)
+        if (connection->carrier.timer_kind != CONNECTION_TIMER_HEAD) {
+            connection_set_quiet(connection);
             carrier_set_timer(&connection->carrier, CONNECTION_TIMER_HEAD,
                               connection->carrier.server->options.header_timeout_ms);
+        }
         if (connection->carrier.input_ended)
             connection_close(connection);
         else
@@ -164,6 +218,17 @@ static void connection_parse(struct http_connection *connection)
         return;
     case H1_PARSE_DONE: connection_on_head(connection); return;
     }
+}
+
+void connection_lose(struct http_connection *connection, cy_err err)
+{
+    struct exchange_carrier *carrier = &connection->carrier;
+    if (carrier->tunnel)
+        tunnel_client_gone(carrier->tunnel, err);
+    else if (carrier->exchange && carrier->exchange->phase != EXCHANGE_HEAD)
+        exchange_client_gone(carrier->exchange, err);
+    else
+        connection_close(connection);
 }
 
 static void connection_on_data(struct http_connection *connection, struct buffer *owned_buffer)
@@ -181,13 +246,12 @@ static void connection_on_data(struct http_connection *connection, struct buffer
         return;
     }
     if (cy_failed(input_append(&connection->carrier.input, owned_buffer, server_buffers(server)))) {
-        if (connection->carrier.exchange && connection->carrier.exchange->phase != EXCHANGE_HEAD)
-            exchange_client_gone(connection->carrier.exchange, CY_ERR(NO_MEMORY));
-        else
-            connection_close(connection);
+        connection_lose(connection, CY_ERR(NO_MEMORY));
         return;
     }
-    if (!connection->carrier.exchange || connection->carrier.exchange->phase == EXCHANGE_HEAD)
+    if (CY_UNLIKELY(connection->carrier.tunnel != NULL))
+        tunnel_on_input(connection->carrier.tunnel);
+    else if (!connection->carrier.exchange || connection->carrier.exchange->phase == EXCHANGE_HEAD)
         connection_parse(connection);
     else
         exchange_on_input(connection->carrier.exchange);
@@ -198,11 +262,12 @@ static void connection_on_end(struct http_connection *connection)
 {
     connection->carrier.input_ended = true;
     struct http_exchange *exchange = connection->carrier.exchange;
-    if (!exchange || exchange->phase == EXCHANGE_HEAD) {
+    if (connection->carrier.tunnel)
+        tunnel_on_input(connection->carrier.tunnel);
+    else if (!exchange || exchange->phase == EXCHANGE_HEAD)
         connection_close(connection);
-        return;
-    }
-    exchange_on_input(exchange);
+    else
+        exchange_on_input(exchange);
 }
 
 static void connection_on_read(struct stream_read *read)
@@ -215,10 +280,7 @@ static void connection_on_read(struct stream_read *read)
         return;
     }
     if (cy_failed(read->err)) {
-        if (connection->carrier.exchange && connection->carrier.exchange->phase != EXCHANGE_HEAD)
-            exchange_client_gone(connection->carrier.exchange, read->err);
-        else
-            connection_close(connection);
+        connection_lose(connection, read->err);
         return;
     }
     if (read->buffer)
@@ -239,9 +301,11 @@ static void connection_on_written(struct stream_write *write)
         connection_recycle(connection);
         return;
     }
-    CHECK(connection->carrier.exchange);
+    CHECK(connection->carrier.exchange || connection->carrier.tunnel);
     if (cy_failed(write->err))
-        exchange_client_gone(connection->carrier.exchange, write->err);
+        connection_lose(connection, write->err);
+    else if (CY_UNLIKELY(connection->carrier.tunnel != NULL))
+        tunnel_on_written(connection->carrier.tunnel);
     else
         exchange_on_written(connection->carrier.exchange);
 }
@@ -267,6 +331,10 @@ static void connection_on_timer(struct timer *timer)
     case CARRIER_TIMER_NONE: return;
     case CONNECTION_TIMER_IDLE:
     case CONNECTION_TIMER_LINGER: connection_close(connection); return;
+    case CARRIER_TIMER_TUNNEL:
+        CHECK(carrier->tunnel);
+        tunnel_on_timeout(carrier->tunnel);
+        return;
     case CONNECTION_TIMER_HEAD:
         exchange_refuse(carrier->exchange, 408, "the head did not come in time", false);
         return;
@@ -307,6 +375,8 @@ static void connection_on_ready(struct stream_ready *ready)
 
 void connection_start(struct http_server *server, struct stream *owned_stream)
 {
+    if (server->counters->connections_open >= server->options.connections_max && !server->draining)
+        server_make_room(server, "as many clients as may be");
     struct http_connection *connection = server->free_connections;
     bool refused = server->draining || server->counters->connections_open >= server->options.connections_max;
     if (!refused && connection) server->free_connections = connection->next;
@@ -328,6 +398,7 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     server->live_count++;
     server->counters->connections++;
     server->counters->connections_open++;
+    connection_set_quiet(connection);
     /* A connection on which nothing ever comes is worth no more than a slow head; a handshake counts. */
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.header_timeout_ms);
     connection->preparing = true;
@@ -348,6 +419,7 @@ static void connection_next(struct http_connection *connection)
         connection_parse(connection);
         return;
     }
+    connection_set_quiet(connection);
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.keep_alive_ms);
     connection_read(connection);
 }
@@ -383,6 +455,14 @@ static void connection_end(struct exchange_carrier *carrier, enum carrier_end en
     case CARRIER_END_SHORT: break;
     }
     connection_close(connection);
+}
+
+static void connection_shutdown(struct exchange_carrier *carrier, bool abort)
+{
+    if (abort)
+        stream_abort_on_close(connection_of(carrier)->stream);
+    else
+        stream_shutdown_write(connection_of(carrier)->stream);
 }
 
 static cy_bytes connection_peer_text(struct exchange_carrier *carrier)
@@ -436,6 +516,7 @@ static const struct exchange_carrier_type connection_carrier_type = {
     .write = connection_write,
     .may_keep = connection_may_keep,
     .end = connection_end,
+    .shutdown = connection_shutdown,
     .peer_text = connection_peer_text,
     .put_status = connection_put_status,
     .put_end = connection_put_end,

@@ -41,10 +41,13 @@ struct http_proxy {
     bool head_complete;   /* of the final response */
     bool stream_ended;    /* the server will send no more */
     bool retried;
-    uint64_t start_ns,
-        head_ns;         /* when it began, and when the head of the final response was there; 0: not yet */
-    uint64_t sent_bytes; /* of the request, on this carrier */
-    cy_err stream_err;   /* with stream_ended: why */
+    uint64_t start_ns, head_ns; /* when it began, and when the head of the final response came; 0: not yet */
+    bool counts_forwards;       /* OPTIONS or TRACE with Max-Forwards: the upstream gets `forwards_left` */
+    uint32_t forwards_left;
+    bool upgrade_sent;        /* the request asks for another protocol, so a 101 may come */
+    uint64_t sent_bytes;      /* of the request, on this carrier */
+    struct timer total_timer; /* set only where the verdict bounds the whole */
+    cy_err stream_err;        /* with stream_ended: why */
 };
 
 enum exchange_phase { EXCHANGE_HEAD, EXCHANGE_THINKING, EXCHANGE_ANSWERING, EXCHANGE_DRAINING };
@@ -53,7 +56,8 @@ enum exchange_write {
     EXCHANGE_WRITE_NONE,
     EXCHANGE_WRITE_INTERIM,
     EXCHANGE_WRITE_RESPOND,
-    EXCHANGE_WRITE_PROXY
+    EXCHANGE_WRITE_PROXY,
+    EXCHANGE_WRITE_SWITCH /* a 101: the tunnel begins behind it */
 };
 
 #define EXCHANGE_SPACE_BYTES 1024
@@ -70,6 +74,8 @@ struct http_exchange {
     uint64_t drained_bytes;
     uint64_t start_ns;       /* when its head was there; 0: never */
     uint64_t sent_bytes;     /* given to the carrier for the client, heads included */
+    uint64_t wait_since_ms;  /* for more of the request's body */
+    uint32_t slack_ms;       /* how long we would still wait for it; more with each byte */
     size_t body_offset;      /* of a RESPOND body: what has been written */
     uint16_t status;         /* of the final answer; 0: none begun */
     uint16_t pending_status; /* answered once the interim write is done */
@@ -80,6 +86,8 @@ struct http_exchange {
     bool keep_alive;       /* as the answer's head says */
     bool continue_waiting; /* the client waits for 100 before it sends its body */
     bool client_gone;      /* before its end */
+    bool wants_upgrade;    /* the client asks for another protocol behind a 101 */
+    bool slack_given;
 
     struct http_proxy proxy;
     struct h1_head
@@ -104,6 +112,7 @@ struct http_connection {
     struct stream_read read;
     struct stream_write write;
     uint64_t lingered_bytes;
+    uint64_t quiet_since_ms; /* while it is between requests or inside a head */
     uint8_t peer_text_bytes; /* 0: not made yet */
     bool preparing, reading; /* `ready`, `read` are outstanding; the write's is carrier.writing */
     bool lingering;
@@ -130,7 +139,9 @@ struct http_server {
     struct http_exchange *free_exchanges;
     struct http_server_counters *counters; /* `own_counters`, or memory that other processes read */
     struct http_server_counters own_counters;
-    struct timer drain_timer, idle_timer; /* nothing is left; those between two requests go too */
+    struct timer drain_timer, stop_timer; /* nothing is left; what is left is cut off */
+    struct timer idle_timer;              /* those between two requests go too */
+    struct http_tunnel *free_tunnels;
     void (*drained)(void *context);
     int64_t date_second;
     struct server_intake *intakes;
@@ -148,6 +159,8 @@ struct buffer_pool *server_buffers(struct http_server *server);
 struct log *server_log(struct http_server *server);
 void server_release(struct http_server *server); /* one live thing less */
 void server_check_drained(struct http_server *server);
+/* Closes the oldest quiet clients and says so in the log (rate limited). */
+void server_make_room(struct http_server *server, const char *why);
 
 /* An accepted connection whose client is known by now. */
 void server_serve(struct http_listener *listener, struct stream *owned_stream);
@@ -159,6 +172,10 @@ void intake_close_all(struct http_server *server);
 /* -- server_connection.c -- */
 void connection_start(struct http_server *server, struct stream *owned_stream);
 void connection_close(struct http_connection *connection);
+/* The client is gone, or must go, whatever it was in the middle of. */
+void connection_lose(struct http_connection *connection, cy_err err);
+/* Closes those clients that let us wait the longest: at most LIMIT_HTTP_EVICT_BATCH. Gives their number. */
+uint32_t connection_evict(struct http_server *server);
 
 /* -- exchange.c: for carriers -- */
 struct http_exchange *exchange_new(struct exchange_carrier *carrier);
@@ -179,6 +196,8 @@ void exchange_on_timeout(struct http_exchange *exchange, unsigned kind);
 void exchange_record(struct http_exchange *exchange);
 
 /* -- exchange.c: for respond.c and proxy*.c -- */
+/* The client owes more of its body: waits for it, no longer than its least rate allows. */
+void exchange_await_body(struct http_exchange *exchange);
 /* The last byte of the answer is with the kernel. */
 void exchange_answered(struct http_exchange *exchange);
 /* Answers from here: a fault, a timeout, a failed upstream. The carrier ends afterwards unless `keep`. */
@@ -196,6 +215,8 @@ CY_NODISCARD bool respond_interim(struct http_exchange *exchange, uint16_t statu
 void proxy_start(struct http_exchange *exchange);
 /* False when that ended the exchange. */
 bool proxy_pump_request(struct http_exchange *exchange);
+/* It has come to its end. */
+void proxy_done(struct http_exchange *exchange);
 /* Lets go of the upstream without an answer. */
 void proxy_cancel(struct http_exchange *exchange);
 /* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. */
@@ -204,7 +225,18 @@ void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cau
  * new one. */
 bool proxy_retry(struct http_exchange *exchange);
 
+/* -- tunnel.c -- */
+/* The 101 is with the kernel: bytes flow from here on. Takes the upstream's carrier; the exchange is freed. */
+void tunnel_start(struct http_exchange *exchange);
+/* What the client's carrier tells. `err`: it is gone; CANCELLED: by us. */
+void tunnel_on_input(struct http_tunnel *tunnel);
+void tunnel_on_written(struct http_tunnel *tunnel);
+void tunnel_on_timeout(struct http_tunnel *tunnel);
+void tunnel_client_gone(struct http_tunnel *tunnel, cy_err err);
+void tunnel_free_memory(struct http_server *server);
+
 /* -- proxy_head.c -- */
+CY_NODISCARD struct buffer *proxy_write_switch_head(struct http_exchange *exchange);
 CY_NODISCARD struct buffer *proxy_write_request_head(struct http_exchange *exchange);
 CY_NODISCARD struct buffer *proxy_write_response_head(struct http_exchange *exchange);
 

@@ -10,7 +10,7 @@
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
-#include "vm/http/client.h"
+#include "vm/http/client_internal.h"
 #include "vm/http/field.h"
 #include "vm/http/uri.h"
 
@@ -125,6 +125,7 @@ cy_err http_verdict_proxy(struct upstream *upstream, const struct http_verdict_f
     struct http_verdict *verdict = verdict_new(HTTP_VERDICT_PROXY);
     if (!verdict) return CY_ERR(NO_MEMORY);
     verdict->upstream = upstream_ref(upstream);
+    verdict->terms.times = upstream->times;
     if (!verdict_copy(verdict, host, &verdict->host) || !verdict_copy_fields(verdict, set, set_count) ||
         !verdict_copy_names(verdict, remove, remove_count)) {
         http_verdict_unref(&verdict);
@@ -132,6 +133,15 @@ cy_err http_verdict_proxy(struct upstream *upstream, const struct http_verdict_f
     }
     *verdict_out = verdict;
     return CY_OK;
+}
+
+void http_verdict_set_terms(struct http_verdict *verdict, const struct http_proxy_terms *terms)
+{
+    CHECK(verdict->kind == HTTP_VERDICT_PROXY && verdict->refs == 1);
+    struct http_times times = verdict->terms.times;
+    http_times_override(&times, &terms->times);
+    verdict->terms = *terms;
+    verdict->terms.times = times;
 }
 
 struct http_verdict *http_verdict_ref(struct http_verdict *verdict)

@@ -10,8 +10,7 @@
 #include "vm/base/arena.h"
 #include "vm/base/bytes.h"
 #include "vm/base/error.h"
-
-struct upstream;
+#include "vm/http/client.h"
 
 enum http_verdict_kind { HTTP_VERDICT_RESPOND, HTTP_VERDICT_PROXY };
 
@@ -19,6 +18,15 @@ struct http_verdict_field {
     cy_bytes name;
     cy_bytes value;
 };
+/* Under which terms a request is proxied. */
+struct http_proxy_terms {
+    struct http_times times; /* 0: as the upstream's; in a verdict all but total_ms are set */
+    uint64_t body_bytes_max; /* of the request's body: 413 past it; 0: no bound */
+    uint32_t min_rate;       /* bytes per second that a client must send or read; 0: as the server's */
+    bool no_upgrade;         /* a wish for another protocol is not passed on */
+};
+#define HTTP_MIN_RATE_NONE UINT32_MAX
+
 struct http_verdict {
     uint32_t refs;
     uint8_t kind; /* enum http_verdict_kind */
@@ -31,6 +39,7 @@ struct http_verdict {
     struct http_verdict_field *fields;
     /* PROXY */
     struct upstream *upstream; /* holds a reference */
+    struct http_proxy_terms terms;
     uint32_t remove_count;
     cy_bytes *remove;   /* names of request fields that are not forwarded */
     cy_bytes host;      /* replaces Host when count > 0 */
@@ -48,6 +57,8 @@ CY_NODISCARD cy_err http_verdict_respond(uint16_t status, cy_bytes body,
 CY_NODISCARD cy_err http_verdict_proxy(struct upstream *upstream, const struct http_verdict_field *set,
                                        uint32_t set_count, const cy_bytes *remove, uint32_t remove_count,
                                        cy_bytes host, struct http_verdict **verdict_out, cy_bytes *fault_out);
+/* Right after http_verdict_proxy, which begins with the upstream's times and allows upgrades. */
+void http_verdict_set_terms(struct http_verdict *verdict, const struct http_proxy_terms *terms);
 struct http_verdict *http_verdict_ref(struct http_verdict *verdict);
 void http_verdict_unref(struct http_verdict **verdict);
 

@@ -212,9 +212,13 @@ void configuring_free(struct configuring **configuring)
     mem_free(gone);
 }
 
+struct configuring *runtime_configuring(const struct runtime *runtime, const struct instance *instance)
+{
+    for (struct configuring *at = runtime->configuring; at; at = at->next)
+        if (at->instance == instance) return at;
+    return NULL;
+}
 bool runtime_is_configuring(const struct runtime *runtime, const struct instance *instance)
 {
-    for (const struct configuring *at = runtime->configuring; at; at = at->next)
-        if (at->instance == instance) return true;
-    return false;
+    return runtime_configuring(runtime, instance) != NULL;
 }

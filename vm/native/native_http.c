@@ -201,7 +201,8 @@ static enum native_outcome native_http_bad_url(struct native_call *call, const c
                        fault ? fault : cy_err_text(err, vm_korean(call->vm)));
 }
 
-static bool native_http_upstream_options(struct native_call *call, cy_value map, uint8_t *proxy_protocol_out)
+static bool native_http_upstream_options(struct native_call *call, cy_value map, struct http_times *times,
+                                         uint8_t *proxy_protocol_out)
 {
     cy_value key, value;
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
@@ -209,11 +210,15 @@ static bool native_http_upstream_options(struct native_call *call, cy_value map,
         cy_bytes word = value.tag == TAG_STR ? string_bytes(value) : CY_BYTES_NONE;
         bool is_v1 = cy_bytes_equal(word, CY_BYTES("v1")), is_v2 = cy_bytes_equal(word, CY_BYTES("v2"));
         if (value.tag == TAG_NIL) continue;
+        enum native_http_taken taken = native_http_take_time(call, "http.upstream", name, value, times);
+        if (taken == NATIVE_HTTP_BAD) return false;
+        if (taken == NATIVE_HTTP_TAKEN) continue;
         if (cy_bytes_equal(name, CY_BYTES("proxy_protocol")) && (is_v1 || is_v2)) {
             *proxy_protocol_out = is_v1 ? 1 : 2;
         } else {
             native_fail(call, CY_ERR(VALUE),
-                        "http.upstream: the option is proxy_protocol (\"v1\" or \"v2\"), not \"%.*s\" (%s)",
+                        "http.upstream: options are connect_ms, first_byte_ms, idle_ms, keep_alive_ms, "
+                        "tunnel_ms, total_ms and proxy_protocol (\"v1\" or \"v2\"), not \"%.*s\" (%s)",
                         CY_BYTES_ARG(name), value_kind_text(call->vm, value));
             return false;
         }
@@ -228,11 +233,14 @@ enum native_outcome native_http_upstream(struct native_call *call)
     const char *fault;
     cy_value result;
     uint8_t proxy_protocol = 0;
-    if (native_has_arg(call, 1) && !native_http_upstream_options(call, call->args[1], &proxy_protocol))
+    struct http_times times = {0};
+    if (native_has_arg(call, 1) &&
+        !native_http_upstream_options(call, call->args[1], &times, &proxy_protocol))
         return NATIVE_FAIL;
     cy_err err = native_http_open_upstream(call, url, &upstream, &fault);
     if (cy_failed(err)) return native_http_bad_url(call, "http.upstream", err, url, fault);
     upstream_set_proxy_protocol(upstream, proxy_protocol);
+    upstream_set_times(upstream, &times);
     err = opaque_new(call->vm, &native_http_upstream_type, upstream, &result);
     if (cy_failed(err)) return native_fail(call, err, "http.upstream");
     return native_return(call, result);
@@ -266,8 +274,9 @@ static enum native_outcome native_http_literal(struct native_call *call, cy_byte
     return NATIVE_DONE;
 }
 
-/* options: set, remove, host; anything else is an error that names it. */
+/* options: set, remove, host, and terms; anything else is an error that names it. */
 struct native_http_proxy_options {
+    struct http_proxy_terms terms;
     struct http_verdict_field set[LIMIT_HTTP_VERDICT_FIELDS];
     uint32_t set_count;
     cy_bytes remove[LIMIT_HTTP_VERDICT_FIELDS];
@@ -280,6 +289,10 @@ static enum native_outcome native_http_read_options(struct native_call *call, cy
     cy_value key, value;
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+        enum native_http_taken taken =
+            native_http_take_term(call, "http.proxy", name, value, &options->terms);
+        if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
+        if (taken == NATIVE_HTTP_TAKEN) continue;
         if (cy_bytes_equal(name, CY_BYTES("set")) && value.tag == TAG_MAP) {
             if (native_http_read_fields(call, "http.proxy: set", value, options->set, &options->set_count) !=
                 NATIVE_DONE) {
@@ -299,10 +312,12 @@ static enum native_outcome native_http_read_options(struct native_call *call, cy
         } else if (cy_bytes_equal(name, CY_BYTES("host")) && value.tag == TAG_STR) {
             options->host = string_bytes(value);
         } else {
-            return native_fail(
-                call, CY_ERR(VALUE),
-                "http.proxy: options are set (map), remove (list) and host (str), not \"%.*s\" (%s)",
-                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+            return native_fail(call, CY_ERR(VALUE),
+                               "http.proxy: options are set (map), remove (list), host (str), upgrade "
+                               "(bool), numbers for connect_ms, "
+                               "first_byte_ms, idle_ms, keep_alive_ms, tunnel_ms, total_ms, body_bytes_max, "
+                               "min_rate; not \"%.*s\" (%s)",
+                               CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
     return NATIVE_DONE;
@@ -331,9 +346,11 @@ enum native_outcome native_http_proxy(struct native_call *call)
     struct native_http_proxy_options options;
     options.set_count = options.remove_count = 0;
     options.host = CY_BYTES_NONE;
+    options.terms = (struct http_proxy_terms){0};
     if (native_http_read_options(call, call->args[1], &options) != NATIVE_DONE) return NATIVE_FAIL;
     cy_err err = http_verdict_proxy(upstream, options.set, options.set_count, options.remove,
                                     options.remove_count, options.host, &verdict, &fault);
+    if (!cy_failed(err)) http_verdict_set_terms(verdict, &options.terms);
     return native_http_finish(call, "http.proxy", err, fault, verdict);
 }
 

@@ -720,10 +720,11 @@ enum native_outcome native_text_replace(struct native_call *call)
 static void native_text_repeat_more(struct native_text_filling *filling, cy_bytes text)
 {
     uint8_t *to = native_text_filling_to(filling);
+    bool first = filling->filled < text.count; /* a long text takes several pieces */
     size_t phase = filling->filled % text.count;
-    size_t count = filling->filled ? filling->filled - phase : text.count;
+    size_t count = first ? text.count - phase : filling->filled - phase;
     count = cy_min_size(cy_min_size(count, filling->bytes - filling->filled), NATIVE_TEXT_PIECE_BYTES);
-    memcpy(to, (filling->filled ? to - filling->filled : text.data) + phase, count);
+    memcpy(to, (first ? text.data : to - filling->filled) + phase, count);
     filling->filled += count;
 }
 

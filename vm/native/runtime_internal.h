@@ -50,10 +50,12 @@ struct configuring {
     struct configuring *next; /* runtime->configuring */
     struct runtime *runtime;
     struct loaded_program *loaded;
-    struct instance *instance; /* one reference */
-    uint32_t number;           /* of the generation */
-    int exit_code;             /* 0: configured */
-    struct timer skipped;      /* the program has no configure: done comes from the loop */
+    struct instance *instance;         /* one reference */
+    uint32_t number;                   /* of the generation */
+    int exit_code;                     /* 0: configured */
+    struct timer skipped;              /* the program has no configure: done comes from the loop */
+    struct http_server_options bounds; /* of http.bounds, for when it is adopted */
+    bool has_bounds;
     void (*done)(struct configuring *configuring, cy_value result);
 };
 
@@ -93,11 +95,12 @@ struct serving {
     wait_ticket ticket;               /* main, parked until the graceful stop */
     char *listen[LIMIT_SERVE_LISTEN]; /* owned texts */
     uint32_t listen_count;
-    char *banner;               /* owned, may be NULL */
-    struct instance *instance;  /* whose handle is called; swapped on reload */
-    cy_value handle;            /* borrowed from the instance */
-    uint32_t generation_number; /* of the instance */
-    struct old_instances old;   /* those before it that requests still run on */
+    char *banner;                      /* owned, may be NULL */
+    struct http_server_options bounds; /* of http.serve; a generation's own go before them */
+    struct instance *instance;         /* whose handle is called; swapped on reload */
+    cy_value handle;                   /* borrowed from the instance */
+    uint32_t generation_number;        /* of the instance */
+    struct old_instances old;          /* those before it that requests still run on */
     bool ready;
     bool stopping;
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */
@@ -202,6 +205,8 @@ void runtime_report_error(struct runtime *runtime, cy_value error);
 void runtime_report_stop(struct runtime *runtime, const char *who, cy_value record, cy_err stop);
 /* Whether this instance's configure has not ended yet: it may not look at the world, so that every worker makes the
  * same of its input as the checker did. */
+struct configuring *runtime_configuring(const struct runtime *runtime,
+                                        const struct instance *instance); /* or NULL */
 bool runtime_is_configuring(const struct runtime *runtime, const struct instance *instance);
 
 /* -- vm/native/runtime_output.c ---------------------------------------------------------------------------- */

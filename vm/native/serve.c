@@ -301,9 +301,13 @@ static bool serve_read_extra(struct runtime *runtime, struct native_call *call, 
 static enum native_outcome serve_read_options(struct runtime *runtime, struct native_call *call)
 {
     cy_value key, value;
-    bool listen = false, taken;
+    bool listen = false, extra_taken;
     for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+        enum native_http_taken taken =
+            native_http_take_bound(call, "http.serve", name, value, &runtime->serving.bounds);
+        if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
+        if (taken == NATIVE_HTTP_TAKEN) continue;
         if (cy_bytes_equal(name, CY_BYTES("listen")) && value.tag == TAG_LIST) {
             listen = true;
             if (serve_read_listen(&runtime->serving, call, value) != NATIVE_DONE) return NATIVE_FAIL;
@@ -312,13 +316,16 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             runtime->serving.banner = mem_alloc(text.count + 1);
             if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
-        } else if (serve_read_extra(runtime, call, name, value, &taken)) {
-            if (!taken) return NATIVE_FAIL;
+        } else if (serve_read_extra(runtime, call, name, value, &extra_taken)) {
+            if (!extra_taken) return NATIVE_FAIL;
         } else {
-            return native_fail(call, CY_ERR(VALUE),
-                               "http.serve: options are listen (list), banner (str), access_log (map), "
-                               "proxy_protocol (map) and admin (str), not \"%.*s\" (%s)",
-                               CY_BYTES_ARG(name), value_kind_text(call->vm, value));
+            return native_fail(
+                call, CY_ERR(VALUE),
+                "http.serve: options are listen (list), banner (str), access_log (map), "
+                "proxy_protocol (map), admin (str), numbers for header_ms, keep_alive_ms, "
+                "body_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; not \"%.*s\" "
+                "(%s)",
+                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
     if (!listen) return native_fail(call, CY_ERR(VALUE), "http.serve: the option listen is missing");
@@ -332,6 +339,7 @@ static void serve_forget_options(struct serving *serving)
     mem_free(serving->banner);
     serving->banner = NULL;
     serve_extra_fini(&serving->extra);
+    serving->bounds = (struct http_server_options){0};
 }
 
 /* Half of the descriptors for clients, so that each finds one for its upstream: a client that was let in must not be
@@ -348,16 +356,15 @@ static cy_err serve_open_server(struct runtime *runtime)
     CY_TRY(runtime_need_client(runtime));
     CY_TRY(serve_metrics_new(runtime, 1));
     runtime->serving.extra_by_configure = !runtime->serving.extra.log_to && !runtime->serving.extra.admin;
-    struct http_server_options options = {
-        .loop = runtime->loop,
-        .log = &runtime->log,
-        .client = runtime->client,
-        .context = runtime,
-        .on_request = serve_on_request,
-        .on_gone = serve_on_gone,
-        .connections_max = serve_connections_max(),
-        .counters = serve_metrics_own(runtime),
-    };
+    struct http_server_options options = runtime->serving.bounds;
+    options.loop = runtime->loop;
+    options.log = &runtime->log;
+    options.client = runtime->client;
+    options.context = runtime;
+    options.on_request = serve_on_request;
+    options.on_gone = serve_on_gone;
+    options.connections_max = serve_connections_max();
+    options.counters = serve_metrics_own(runtime);
     CY_TRY(http_server_new(&options, &runtime->server));
     return serve_watch(runtime);
 }

@@ -45,6 +45,9 @@ static bool serve_generation_adopt(struct configuring *configuring)
     serving->instance = instance_ref(configuring->instance);
     serving->handle = handle;
     serving->generation_number = configuring->number;
+    if (runtime->server)
+        http_server_set_bounds(runtime->server,
+                               configuring->has_bounds ? &configuring->bounds : &serving->bounds);
     return true;
 }
 

@@ -70,6 +70,9 @@ struct loop_op {
 };
 struct loop_accept {
     struct loop_op op;
+    /* May be NULL. The system had no descriptor or memory for a connection that waits; it stays in the kernel's queue
+     * and is tried again a little later, so what is closed in this call may make room for it. */
+    void (*starved)(struct loop_accept *accept);
     int descriptor; /* in done: a new non-blocking connection, owned by you; -1 when op.err is set */
     struct address peer;
 };

@@ -475,6 +475,7 @@ static void loop_accept_deliver(struct loop *loop, struct loop_socket *socket, s
         if (descriptor == -EMFILE || descriptor == -ENFILE || descriptor == -ENOBUFS ||
             descriptor == -ENOMEM) {
             loop_accept_pause(socket);
+            if (accept->starved) accept->starved(accept);
             return;
         }
         if (descriptor == -EBADF || descriptor == -EINVAL || descriptor == -ENOTSOCK ||

@@ -58,7 +58,7 @@ struct vm {
     /* memory.c */
     uint64_t turn_heap_bytes; /* heap_bytes when the running fiber got its turn */
     uint64_t task_memory_bytes_max;
-    uint64_t held_bytes; /* of operations that natives wait for, outside the heap: memory_hold_grow */
+    uint64_t held_bytes;         /* of operations that natives wait for, outside the heap: memory_hold_grow */
     struct fiber *garbage_group; /* whose garbage waits to be freed, when its serial still is: */
     uint64_t garbage_serial;
 

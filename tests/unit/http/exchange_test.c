@@ -370,13 +370,19 @@ START_TEST(test_what_a_stream_says_of_itself_decides_and_shows)
 }
 END_TEST
 
-/* In the steady state a proxied request allocates nothing, from the client's first byte to its last. */
+/* In the steady state a proxied request allocates nothing, whatever its body. */
 START_TEST(test_a_keep_alive_request_allocates_nothing)
 {
+    const cy_bytes requests[] = {
+        CY_BYTES("GET /35 HTTP/1.1\r\nHost: bench.local\r\n\r\n"),
+        CY_BYTES("POST /35 HTTP/1.1\r\nHost: bench.local\r\nContent-Length: 5\r\n\r\nhello"),
+        CY_BYTES("POST /35 HTTP/1.1\r\nHost: bench.local\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 "5;a=b\r\nhello\r\n0\r\nX-Trailer: 1\r\n\r\n"),
+    };
     struct exchange_world world;
     struct stream *near, *far;
     struct address address;
-    exchange_open(&world, 3, 0);
+    exchange_open(&world, 0, 0); /* real sockets: simulated ones allocate, and break up what is steady */
     cy_bytes body = cy_bytes_of(world.body, 35);
     ck_assert(!cy_failed(http_verdict_respond(200, body, NULL, 0, &world.answer, NULL)));
     ck_assert(!cy_failed(loopback_pair(world.loop, 0, &near, &far)));
@@ -389,11 +395,11 @@ START_TEST(test_a_keep_alive_request_allocates_nothing)
     builder_init(&peer.received);
     ck_assert_ptr_nonnull(builder_reserve(&peer.received, 65536));
     stream_read_start(near, &peer.read);
-    for (unsigned i = 0; i < 20; i++) {
+    for (unsigned i = 0; i < 120; i++) {
         size_t had = peer.received.count;
-        if (i == 5) before = mem_allocation_count();
+        if (i == 60) before = mem_allocation_count();
         peer.write_done = false;
-        peer.write.send.parts[0] = CY_BYTES("GET /35 HTTP/1.1\r\nHost: bench.local\r\n\r\n");
+        peer.write.send.parts[0] = requests[i % CY_COUNT_OF(requests)];
         peer.write.send.part_count = 1;
         stream_write_start(near, &peer.write);
         while (!peer.write_done || peer.received.count < had + 35 ||

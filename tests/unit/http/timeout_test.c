@@ -9,12 +9,14 @@
 #include "tests/support/loop_sim.h"
 #include "vm/base/builder.h"
 #include "vm/base/limits.h"
+#include "vm/base/mem.h"
 #include "vm/http/server.h"
 
 #include <check.h>
 
 enum { HEADER_MS = 3000, KEEP_ALIVE_MS = 5000, BODY_MS = 7000, FIRST_BYTE_MS = 11000, IDLE_MS = 13000 };
-enum { TIMEOUT_TURNS_MAX = 20000 };
+enum { MIN_RATE = 1000, GRACE_MS = 2000, TUNNEL_MS = 90000, TOTAL_MS = 6000 };
+enum { TIMEOUT_TURNS_MAX = 200000 };
 
 /* One end of a connection, ours. */
 struct timeout_peer {
@@ -22,8 +24,8 @@ struct timeout_peer {
     struct stream_read read;
     struct stream_write write;
     struct builder received;
-    uint64_t last_ms; /* when something came last, the end included */
-    bool ended, clean, writing;
+    uint64_t last_ms;                 /* when something came last, the end included */
+    bool ended, clean, writing, deaf; /* deaf: does not read on */
 };
 
 static struct loop *loop;
@@ -32,7 +34,7 @@ static struct log logger;
 static struct http_client *client;
 static struct http_server *server;
 static struct upstream *upstream;
-static struct http_verdict *proxy, *answer;
+static struct http_verdict *proxy, *bounded, *answer, *large;
 static struct loop_socket *listener;
 static struct loop_accept listener_accept;
 static struct timeout_peer back; /* the upstream's last connection */
@@ -51,7 +53,7 @@ static void timeout_on_read(struct stream_read *read)
     }
     builder_bytes(&peer->received, buffer_view(read->buffer));
     buffer_unref(&read->buffer);
-    stream_read_start(peer->stream, &peer->read);
+    if (!peer->deaf) stream_read_start(peer->stream, &peer->read);
 }
 
 static void timeout_on_written(struct stream_write *write)
@@ -129,8 +131,12 @@ static void timeout_expect_after(const struct timeout_peer *peer, uint64_t begin
 static void timeout_on_request(void *context, struct http_exchange *exchange)
 {
     (void)context;
-    bool here = cy_bytes_equal(http_exchange_request(exchange)->path, CY_BYTES("/here"));
-    http_exchange_answer(exchange, here ? answer : proxy);
+    cy_bytes path = http_exchange_request(exchange)->path;
+    struct http_verdict *verdict = proxy;
+    if (cy_bytes_equal(path, CY_BYTES("/here"))) verdict = answer;
+    if (cy_bytes_equal(path, CY_BYTES("/large"))) verdict = large;
+    if (cy_bytes_equal(path, CY_BYTES("/bounded"))) verdict = bounded;
+    http_exchange_answer(exchange, verdict);
 }
 
 static void timeout_on_gone(void *context, struct http_exchange *exchange)
@@ -161,12 +167,21 @@ static void timeout_open(void)
     ck_assert(!cy_failed(loop_socket_open(loop, loop_sim_listen(sim, &address), &listener)));
     listener_accept = (struct loop_accept){.op.done = timeout_on_accept};
     loop_accept(listener, &listener_accept);
-    const struct http_client_options client_options = {
-        .loop = loop, .log = &logger, .first_byte_timeout_ms = FIRST_BYTE_MS, .idle_timeout_ms = IDLE_MS};
+    const struct http_client_options client_options = {.loop = loop,
+                                                       .log = &logger,
+                                                       .first_byte_timeout_ms = FIRST_BYTE_MS,
+                                                       .idle_timeout_ms = IDLE_MS,
+                                                       .tunnel_timeout_ms = TUNNEL_MS};
     ck_assert(!cy_failed(http_client_new(&client_options, &client)));
     ck_assert(!cy_failed(upstream_open(client, CY_BYTES("http://10.0.0.1"), &upstream, NULL)));
     ck_assert(!cy_failed(http_verdict_proxy(upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &proxy, NULL)));
     ck_assert(!cy_failed(http_verdict_respond(200, CY_BYTES("x\n"), NULL, 0, &answer, NULL)));
+    ck_assert(!cy_failed(http_verdict_proxy(upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &bounded, NULL)));
+    const struct http_proxy_terms terms = {.times = {.first_byte_ms = 1500, .total_ms = TOTAL_MS},
+                                           .min_rate = HTTP_MIN_RATE_NONE};
+    http_verdict_set_terms(bounded, &terms);
+    static uint8_t many[600000];
+    ck_assert(!cy_failed(http_verdict_respond(200, cy_bytes_of(many, sizeof many), NULL, 0, &large, NULL)));
     const struct http_server_options server_options = {.loop = loop,
                                                        .log = &logger,
                                                        .client = client,
@@ -174,7 +189,9 @@ static void timeout_open(void)
                                                        .on_gone = timeout_on_gone,
                                                        .header_timeout_ms = HEADER_MS,
                                                        .keep_alive_ms = KEEP_ALIVE_MS,
-                                                       .body_idle_timeout_ms = BODY_MS};
+                                                       .body_idle_timeout_ms = BODY_MS,
+                                                       .min_rate = MIN_RATE,
+                                                       .min_rate_grace_ms = GRACE_MS};
     ck_assert(!cy_failed(http_server_new(&server_options, &server)));
 }
 
@@ -184,6 +201,8 @@ static void timeout_close(void)
     http_server_free(&server);
     http_verdict_unref(&proxy);
     http_verdict_unref(&answer);
+    http_verdict_unref(&bounded);
+    http_verdict_unref(&large);
     upstream_unref(&upstream);
     http_client_free(&client);
     loop_socket_close(&listener);
@@ -264,6 +283,15 @@ START_TEST(test_an_idle_connection_is_closed_without_a_word)
 }
 END_TEST
 
+/* Moves the clock: a moment in which nothing happens. */
+static void timeout_on_pause(struct timer *timer) { timer->fire = NULL; }
+static void timeout_pause(uint32_t ms)
+{
+    struct timer timer = {.fire = timeout_on_pause};
+    loop_timer_set(loop, &timer, ms);
+    for (unsigned turns = 0; timer.fire;) timeout_turn(&turns);
+}
+
 START_TEST(test_a_body_that_does_not_come_is_408_and_cuts_the_upstream)
 {
     struct timeout_peer peer;
@@ -273,7 +301,7 @@ START_TEST(test_a_body_that_does_not_come_is_408_and_cuts_the_upstream)
     timeout_await(&back, "\r\n\r\nhello");
     uint64_t begin_ms = loop_now_ms(loop);
     timeout_await(&peer, "HTTP/1.1 408 Request Timeout\r\n");
-    timeout_expect_after(&peer, begin_ms, BODY_MS);
+    timeout_expect_after(&peer, begin_ms, GRACE_MS);
     timeout_await(&peer, "Connection: close\r\n");
     timeout_await(&peer, "408 Request Timeout: the body did not come in time\n");
     timeout_await_end(&peer);
@@ -320,6 +348,256 @@ START_TEST(test_an_answer_that_stops_is_cut_off)
 }
 END_TEST
 
+/* Bytes renew a client's slack at the least rate: one byte each second is not enough, 1,000 are, for as long as it
+ * likes. */
+START_TEST(test_a_slow_body_is_408_and_one_at_the_least_rate_is_not)
+{
+    struct timeout_peer slow, fair;
+    char kilobyte[MIN_RATE + 1];
+    memset(kilobyte, 'x', MIN_RATE);
+    kilobyte[MIN_RATE] = 0;
+    timeout_open();
+    timeout_connect(&fair);
+    timeout_send(&fair, "POST /fair HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    for (int i = 0; i < 60; i++) {
+        timeout_pause(1000);
+        timeout_send(&fair, kilobyte);
+        ck_assert(!fair.ended && fair.received.count == 0);
+    }
+    timeout_peer_close(&fair);
+    timeout_connect(&slow);
+    timeout_send(&slow, "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    for (int i = 0; slow.received.count == 0 && i < 100; i++) {
+        timeout_pause(500);
+        if (slow.received.count == 0) timeout_send(&slow, "x");
+    }
+    ck_assert_uint_ge(slow.last_ms - begin_ms, GRACE_MS);
+    ck_assert_uint_le(slow.last_ms - begin_ms, GRACE_MS + 100);
+    timeout_await(&slow, "HTTP/1.1 408 Request Timeout\r\n");
+    timeout_peer_close(&slow);
+    timeout_close();
+}
+END_TEST
+
+/* However much came before: a client that then is silent gets the idle timeout, not all that its bytes would buy. */
+START_TEST(test_a_fast_beginning_buys_no_more_than_the_idle_timeout)
+{
+    struct timeout_peer peer;
+    char kilobyte[1001];
+    memset(kilobyte, 'x', 1000);
+    kilobyte[1000] = 0;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    for (int i = 0; i < 50; i++) timeout_send(&peer, kilobyte);
+    timeout_await(&back, "xxxx");
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await(&peer, "HTTP/1.1 408 Request Timeout\r\n");
+    timeout_expect_after(&peer, begin_ms, BODY_MS);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* A verdict without a least rate leaves the idle timeout, which each byte renews; the whole has its own bound. */
+START_TEST(test_a_verdict_bounds_the_whole)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "POST /bounded HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    for (int i = 0; peer.received.count == 0 && i < 100; i++) {
+        timeout_pause(1000);
+        if (peer.received.count == 0) timeout_send(&peer, "x");
+    }
+    timeout_expect_after(&peer, begin_ms, TOTAL_MS);
+    timeout_await(&peer, "HTTP/1.1 504 Gateway Timeout\r\n");
+    timeout_await_end(&back);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* The same inside an answer: it is cut off. And a verdict's time of the first byte goes before the client's. */
+START_TEST(test_a_verdict_bounds_the_first_byte_and_an_answer_without_end)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "GET /bounded HTTP/1.1\r\nHost: a\r\n\r\n");
+    timeout_await(&back, "\r\n\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await(&peer, "HTTP/1.1 504 Gateway Timeout\r\n");
+    timeout_expect_after(&peer, begin_ms, 1500);
+    timeout_await(&peer, "\r\n\r\n504 Gateway Timeout\n");
+    timeout_send(&peer, "GET /bounded HTTP/1.1\r\nHost: a\r\n\r\n");
+    begin_ms = loop_now_ms(loop);
+    for (unsigned turns = 0; back_count < 2;) timeout_turn(&turns);
+    timeout_await(&back, "\r\n\r\n");
+    timeout_send(&back, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    timeout_await(&peer, "\r\n\r\n");
+    for (int i = 0; !peer.ended && i < 100; i++) {
+        timeout_pause(1000);
+        if (!peer.ended && !back.ended) timeout_send(&back, "x");
+    }
+    timeout_expect_after(&peer, begin_ms, TOTAL_MS);
+    timeout_await_end(&back);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* Nothing of a large answer is read: the write stops, and after a period without the least rate it is over. */
+START_TEST(test_an_answer_that_nobody_reads_is_cut_off)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    peer.deaf = true;
+    timeout_send(&peer, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    struct http_server_counters counters;
+    for (unsigned turns = 0;;) {
+        http_server_read_counters(server, &counters);
+        if (counters.client_aborts) break;
+        timeout_turn(&turns);
+    }
+    ck_assert_uint_ge(loop_now_ms(loop) - begin_ms, BODY_MS);
+    ck_assert_uint_le(loop_now_ms(loop) - begin_ms,
+                      2 * BODY_MS + 1); /* the first period took what the window holds */
+    peer.deaf = false;
+    stream_read_start(peer.stream, &peer.read);
+    timeout_await_end(&peer);
+    ck_assert(!peer.clean);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* Slowly, but at the least rate: it may take many periods. */
+START_TEST(test_a_slow_reader_at_the_least_rate_gets_it_all)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    peer.deaf = true;
+    timeout_send(&peer, "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    while (!peer.ended) { /* one receive, a few KiB, every three seconds */
+        size_t before = peer.received.count;
+        timeout_pause(3000);
+        stream_read_start(peer.stream, &peer.read);
+        for (unsigned turns = 0; peer.received.count == before && !peer.ended;) timeout_turn(&turns);
+    }
+    ck_assert(peer.clean);
+    ck_assert_uint_gt(peer.received.count, 600000);
+    ck_assert_uint_gt(loop_now_ms(loop) - begin_ms, 4 * BODY_MS);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* An idle connection to a server goes after 4 s, or a second before the time that the server promised. */
+START_TEST(test_idle_upstream_connections_go_before_common_servers_hang_up)
+{
+    const struct {
+        const char *head;
+        uint64_t ms;
+    } rows[] = {{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1", 4000},
+                {"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=60\r\nContent-Length: 1\r\n\r\n1", 4000},
+                {"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=3, max=9\r\nContent-Length: 1\r\n\r\n1", 2000},
+                {"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 1\r\n\r\n1", 0}};
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
+        struct timeout_peer peer;
+        timeout_open();
+        timeout_connect(&peer);
+        timeout_send(&peer, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+        timeout_await(&back, "\r\n\r\n");
+        timeout_send(&back, rows[i].head);
+        uint64_t begin_ms = loop_now_ms(loop);
+        timeout_await_end(&back);
+        timeout_expect_after(&back, begin_ms, rows[i].ms);
+        timeout_peer_close(&peer);
+        timeout_close();
+    }
+}
+END_TEST
+
+static void timeout_begin_tunnel(struct timeout_peer *peer)
+{
+    timeout_connect(peer);
+    timeout_send(peer, "GET /t HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+    timeout_await(&back, "\r\n\r\n");
+    timeout_send(&back,
+                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+    timeout_await(peer, "\r\n\r\n");
+}
+
+START_TEST(test_a_tunnel_lasts_while_either_side_speaks)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_begin_tunnel(&peer);
+    for (int i = 0; i < 5; i++) {
+        timeout_pause(TUNNEL_MS - 1000);
+        timeout_send(i & 1 ? &peer : &back, "x");
+        timeout_await(i & 1 ? &back : &peer, "x");
+    }
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await_end(&peer);
+    timeout_expect_after(&peer, begin_ms, TUNNEL_MS);
+    timeout_await_end(&back);
+    ck_assert(!peer.clean && !back.clean);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* A side that has finished leaves the other a shorter silence, whichever it was. */
+START_TEST(test_a_tunnel_of_which_one_side_has_finished_waits_less)
+{
+    struct timeout_peer peer;
+    for (int upstream_first = 0; upstream_first < 2; upstream_first++) {
+        timeout_open();
+        timeout_begin_tunnel(&peer);
+        struct timeout_peer *first = upstream_first ? &back : &peer, *other = upstream_first ? &peer : &back;
+        timeout_pause(1000);
+        stream_shutdown_write(first->stream);
+        timeout_await_end(other);
+        ck_assert(other->clean && !first->ended);
+        timeout_pause(LIMIT_HTTP_TUNNEL_HALF_MS - 1000);
+        timeout_send(other, "x");
+        timeout_await(first, "x");
+        uint64_t begin_ms = loop_now_ms(loop);
+        timeout_await_end(first);
+        timeout_expect_after(first, begin_ms, LIMIT_HTTP_TUNNEL_HALF_MS);
+        timeout_peer_close(&peer);
+        timeout_close();
+    }
+}
+END_TEST
+
+START_TEST(test_a_tunnel_allocates_nothing_for_its_bytes)
+{
+    struct timeout_peer peer;
+    uint64_t before = 0;
+    timeout_open();
+    timeout_begin_tunnel(&peer);
+    for (int i = 0; i < 20; i++) {
+        if (i == 5) before = mem_allocation_count();
+        timeout_send(&peer, "some bytes");
+        timeout_await(&back, "some bytes");
+        timeout_send(&back, "others");
+        timeout_await(&peer, "others");
+    }
+    ck_assert_uint_eq(mem_allocation_count(), before);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
 Suite *unit_suite_http_timeout(void);
 Suite *unit_suite_http_timeout(void)
 {
@@ -331,6 +609,16 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_a_body_that_does_not_come_is_408_and_cuts_the_upstream);
     tcase_add_test(tests, test_no_answer_in_time_is_504);
     tcase_add_test(tests, test_an_answer_that_stops_is_cut_off);
+    tcase_add_test(tests, test_a_slow_body_is_408_and_one_at_the_least_rate_is_not);
+    tcase_add_test(tests, test_a_fast_beginning_buys_no_more_than_the_idle_timeout);
+    tcase_add_test(tests, test_a_verdict_bounds_the_whole);
+    tcase_add_test(tests, test_a_verdict_bounds_the_first_byte_and_an_answer_without_end);
+    tcase_add_test(tests, test_an_answer_that_nobody_reads_is_cut_off);
+    tcase_add_test(tests, test_a_slow_reader_at_the_least_rate_gets_it_all);
+    tcase_add_test(tests, test_idle_upstream_connections_go_before_common_servers_hang_up);
+    tcase_add_test(tests, test_a_tunnel_lasts_while_either_side_speaks);
+    tcase_add_test(tests, test_a_tunnel_of_which_one_side_has_finished_waits_less);
+    tcase_add_test(tests, test_a_tunnel_allocates_nothing_for_its_bytes);
     suite_add_tcase(suite, tests);
     return suite;
 }

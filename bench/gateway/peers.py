@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: MIT
+#
+# bench/gateway/peers.py: the proxies that are measured, each started on a port of its own, pinned, and ended.
+#
+# In:   templates of bench/gateway/peers; programs found in PATH; a built crownyc and the tools beside it.
+# Out:  Peer objects: name, version, port, PIDs of what does the work; or why one is missing.
+# Invariant: only processes started here are signalled, by their PID, and each of them ends with this one (Linux).
+# Not here:  what is measured (run).
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+READY_S = 30
+END_S = 5
+PR_SET_PDEATHSIG = 1
+HOST = "bench.local"
+
+
+class Fault(Exception):
+    """Something that a person must hear of: a program that does not start, a port that does not answer."""
+
+
+def descriptors():
+    """Raises the soft limit of descriptors; children inherit it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def free_port():
+    """Free now, and below the range that outgoing connections take theirs from: thousands of those will be opened."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def children_of(pid):
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(") ")[2].split()
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append(int(stat.parent.name))
+    return sorted(found)
+
+
+def start(command, cpu, log, env=None, cwd=None, stdout=None):
+    """A child on one CPU that ends when this process does."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def prepare():
+        if hasattr(libc, "prctl"):
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if hasattr(os, "sched_setaffinity"):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(0, {cpu})
+
+    with open(log, "ab") as err:
+        return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=stdout or err,
+                                stderr=err, env=env, cwd=cwd, preexec_fn=prepare, start_new_session=True)
+
+
+def end(process, workers=()):
+    """SIGTERM, and SIGKILL to what has not gone by then: the process, and workers that it left."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stdout:
+        process.stdout.close()
+    for pid in workers:
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == process.pid:  # still one of ours: the session is the child's own
+                os.kill(pid, signal.SIGKILL)
+
+
+def answers(port, host):
+    """The status of one GET; None when nobody answers."""
+    with contextlib.suppress(OSError):
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+            connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            with connection.makefile("rb") as answer:
+                match = re.match(rb"HTTP/1\.[01] (\d+) ", answer.readline())
+                return int(match.group(1)) if match else None
+    return None
+
+
+class Setting:
+    """What every peer is told: where the upstream is, which hosts there are, how large answers are, and so on."""
+
+    def __init__(self, folder, upstream_port, hosts, body_bytes, crownyc, gateway, tools, cpu,
+                 connections):
+        self.body_bytes = body_bytes
+        self.folder, self.upstream_port, self.hosts = pathlib.Path(folder), upstream_port, hosts
+        self.crownyc, self.gateway, self.tools, self.cpu, self.connections = crownyc, gateway, tools, cpu, connections
+
+
+class Peer:
+    name = title = package = None
+    program = None  # looked for in PATH
+    version_arguments = ()
+    version_pattern = r"(\d\S*)"
+    many_hosts = True  # its configuration can hold thousands
+
+    @classmethod
+    def missing(cls):
+        """None, or how to get it."""
+        if shutil.which(cls.program):
+            return None
+        return f"{cls.title} is not there: apt-get install {cls.package}"
+
+    @classmethod
+    def version(cls):
+        told = subprocess.run([cls.program, *cls.version_arguments], capture_output=True, text=True, check=False)
+        match = re.search(cls.version_pattern, told.stdout + told.stderr)
+        return f"{cls.title} {match.group(1)}" if match else cls.title
+
+    def __init__(self, setting):
+        self.setting, self.port = setting, free_port()
+        self.folder = setting.folder / f"{self.name}-{self.port}"
+        self.folder.mkdir()
+        self.log = self.folder / f"{self.name}.out"
+        self.process, self.workers = None, []
+
+    def fill(self, template, **words):
+        text = (FOLDER / "peers" / template).read_text(encoding="utf-8")
+        setting = self.setting
+        words = dict({"TLS": ""}, DIR=self.folder, PORT=self.port, UPSTREAM=setting.upstream_port,
+                     CONNECTIONS=setting.connections, SOCKETS=2 * setting.connections, DESCRIPTORS=descriptors(),
+                     **words)
+        for word, value in words.items():
+            text = text.replace(f"@{word}@", str(value))
+        path = self.folder / template
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def launch(self, command, **more):
+        self.process = start(command, self.setting.cpu, self.log, **more)
+
+    def start(self):
+        self.configure()
+        deadline = time.monotonic() + READY_S
+        status = None
+        while time.monotonic() < deadline and self.process.poll() is None:
+            status = answers(self.port, self.setting.hosts[-1])
+            if status == 200:
+                break
+            time.sleep(0.02)
+        if status != 200:
+            said = self.log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            self.end()
+            raise Fault(f"{self.title} does not answer 200 on port {self.port} (status {status}):\n{said}")
+        self.workers = self.find_workers()
+        return self
+
+    def find_workers(self):
+        return [self.process.pid]
+
+    def end(self):
+        if self.process:
+            end(self.process, self.workers)
+            self.process = None
+
+
+class Crownyc(Peer):
+    name, title, program = "crownyc", "crownyc", None
+
+    @classmethod
+    def missing(cls):
+        return None
+
+    @classmethod
+    def version(cls):
+        return "crownyc"  # run knows the binary
+
+    def configure(self):
+        """The shipped example of 300 services, and the hosts that are asked for."""
+        yaml = (ROOT / "programs/gateway/gateway.yaml").read_text(encoding="utf-8")
+        block = "- name: {0}\n  domain: {0}\n  upstream: http://127.0.0.1:{1}\n"
+        if len(self.setting.hosts) > 1:  # exactly as many routes as the others have
+            yaml = ""
+        yaml += "".join(block.format(host, self.setting.upstream_port) for host in self.setting.hosts)
+        path = self.folder / "gateway.yaml"
+        path.write_text(yaml, encoding="utf-8")
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("GW_", "CROWNY_"))}
+        env.update(GW_PORT=str(self.port), GW_BIND="127.0.0.1", GW_YAML=str(path), GW_WORKERS="1", GW_WID="bench")
+        self.launch([self.setting.crownyc, "run", self.setting.gateway], env=env)
+
+    def find_workers(self):
+        return children_of(self.process.pid)
+
+
+class Relay(Peer):
+    name, title, many_hosts = "relay", "relay (the floor)", False
+
+    @classmethod
+    def missing(cls):
+        return None
+
+    @classmethod
+    def version(cls):
+        return "relay: bench/gateway/relay.c"
+
+    def configure(self):
+        self.launch([self.setting.tools / "relay", self.setting.upstream_port, self.port])
+
+
+class Nginx(Peer):
+    name, title, program, package = "nginx", "nginx", "nginx", "nginx-light"
+    version_arguments, version_pattern = ("-v",), r"nginx/(\S+)"
+
+    def configure(self):
+        server = "server {{ listen 127.0.0.1:{}; server_name {}; location / {{ proxy_pass http://bench; }} }}"
+        servers = "\n    ".join(server.format(self.port, host) for host in self.setting.hosts)
+        path = self.fill("nginx.conf", SERVERS=servers)
+        self.launch([self.program, "-p", self.folder, "-e", self.folder / "nginx.log", "-c", path])
+
+    def find_workers(self):
+        return children_of(self.process.pid)
+
+
+class Haproxy(Peer):
+    name, title, program, package = "haproxy", "HAProxy", "haproxy", "haproxy"
+    version_arguments, version_pattern = ("-v",), r"version (\S+)"
+
+    def configure(self):
+        (self.folder / "haproxy.map").write_text("".join(f"{host} bench\n" for host in self.setting.hosts),
+                                                 encoding="utf-8")
+        # Larger buffers halve the cost of 1 MiB and cost a third more for small answers: each row gets its better one.
+        buffers = 65536 if self.setting.body_bytes > 65536 else 16384
+        self.launch([self.program, "-db", "-f", self.fill("haproxy.cfg", BUFFER=buffers)])
+
+
+class H2o(Peer):
+    name, title, program, package = "h2o", "H2O", "h2o", "h2o"
+    version_arguments, version_pattern = ("--version",), r"version (\S+)"
+
+    def configure(self):
+        host = '  "{0}":\n    paths:\n      "/":\n        proxy.reverse.url: "http://127.0.0.1:{1}/"'
+        hosts = "\n".join(host.format(name, self.setting.upstream_port) for name in self.setting.hosts)
+        self.launch([self.program, "-m", "worker", "-c", self.fill("h2o.conf", HOSTS=hosts)])
+
+
+class Caddy(Peer):
+    name, title, program, package = "caddy", "Caddy", "caddy", "caddy"
+    version_arguments, many_hosts = ("version",), False
+
+    def configure(self):
+        site = "http://{0}:{1} {{\n\tbind 127.0.0.1\n\treverse_proxy 127.0.0.1:{2}\n}}\n"
+        sites = "".join(site.format(host, self.port, self.setting.upstream_port) for host in self.setting.hosts)
+        env = dict(os.environ, GOMAXPROCS="1", HOME=str(self.folder), XDG_DATA_HOME=str(self.folder),
+                   XDG_CONFIG_HOME=str(self.folder))
+        self.launch([self.program, "run", "--adapter", "caddyfile", "--config", self.fill("Caddyfile", SITES=sites)],
+                    env=env)
+
+
+PEERS = [Nginx, Haproxy, H2o, Caddy, Crownyc, Relay]
+
+
+class Upstream:
+    """bench/gateway/upstream.c beside the load generator. `port` stays the same for a whole run."""
+
+    def __init__(self, tools, cpu, folder):
+        self.process = start([tools / "upstream"], cpu, pathlib.Path(folder) / "upstream.out", stdout=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        if not line.strip().isdigit():
+            self.end()
+            raise Fault("the upstream does not start: see upstream.out")
+        self.port = int(line)
+        self.workers = [self.process.pid]
+
+    def end(self):
+        end(self.process)

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# bench/slow_clients.py: slowhttptest's four modes against the gateway, and what another client sees meanwhile.
+#
+# usage: bench/slow_clients.py [BUILD] [SECONDS]     BUILD: build; SECONDS of each mode: 20
+# In:   BUILD/crownyc, BUILD/gateway.toau; slowhttptest in PATH (Debian package of that name; nothing else needs it).
+# Out:  one line per mode: how many connections it held open at most, as it says; requests of the other client, how
+#       many of them were answered, the slowest; exit code 1 when fewer than nine of ten were answered. The gateway may
+#       have 512 descriptors, so that a thousand connections are more than fit.
+
+import http.client
+import http.server
+import multiprocessing
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
+SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+CONNECTIONS, DESCRIPTORS, PROBE_TIMEOUT_S = 1000, 512, 5
+ANSWERED_LEAST = 0.9  # while a thousand connect within two seconds a few others may find no room
+MODES = (("-H", "heads that do not end"), ("-B", "bodies that do not come"), ("-R", "many ranges"),
+         ("-X", "answers that nobody reads"))
+PAGE = b"x" * (1 << 20)
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = PAGE if self.path == "/large" else b"small"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        try:
+            self.wfile.write(body)
+        except OSError:
+            pass
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+class Upstream(http.server.ThreadingHTTPServer):
+    """In a process of its own: what the slow clients do to theirs must not slow the other client's down."""
+    daemon_threads, request_queue_size = True, 1024
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Page)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        multiprocessing.Process(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        pass
+
+
+def probe(port, until, results):
+    while time.monotonic() < until:
+        began = time.monotonic()
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PROBE_TIMEOUT_S)
+            connection.request("GET", "/", headers={"Host": "other.local"})
+            good = connection.getresponse().read() == b"small"
+            connection.close()
+        except (OSError, http.client.HTTPException):
+            good = False
+        results.append((good, time.monotonic() - began))
+        time.sleep(0.1)
+
+
+def run_mode(flag, port):
+    results = []
+    prober = threading.Thread(target=probe, args=(port, time.monotonic() + SECONDS, results))
+    path = "/large" if flag == "-X" else "/"
+    command = ["slowhttptest", flag, "-c", str(CONNECTIONS), "-r", "500", "-i", "5", "-x", "24", "-l", str(SECONDS),
+               "-p", "3", "-u", f"http://127.0.0.1:{port}{path}"]
+    if flag == "-X":
+        command += ["-w", "512", "-y", "1024", "-n", "5", "-z", "32"]
+    prober.start()
+    said = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS + 60).stdout
+    prober.join()
+    held = max(map(int, re.findall(r"connected:\s+(\d+)", re.sub(r"\x1b\[[0-9;]*m", "", said))), default=0)
+    return held, results
+
+
+def main():
+    if not shutil.which("slowhttptest"):
+        sys.exit("slow_clients.py: slowhttptest is not in PATH (Debian: apt install slowhttptest)")
+    slow, other = Upstream(), Upstream()
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port = one.getsockname()[1]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "gateway.yaml").write_text(
+            f'- name: slow\n  domain: "*"\n  upstream: {slow.url}\n'
+            f"- name: other\n  domain: other.local\n  upstream: {other.url}\n")
+        environment = dict(os.environ, GW_PORT=str(port), GW_BIND="127.0.0.1", GW_YAML="gateway.yaml", GW_WORKERS="1")
+        command = f"ulimit -n {DESCRIPTORS}; exec '{BUILD}/crownyc' run '{BUILD}/gateway.toau'"
+        gateway = subprocess.Popen(["sh", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)
+        gateway.stdout.readline()
+        print(f"{'mode':28} {'held':>6} {'asked':>6} {'answered':>9} {'slowest':>9}")
+        for flag, name in MODES:
+            held, results = run_mode(flag, port)
+            good = sum(ok for ok, _ in results)
+            failed += good < len(results) * ANSWERED_LEAST
+            print(f"{name:28} {held:6} {len(results):6} {good:9} {max(t for _, t in results) * 1000:6.0f} ms")
+        gateway.send_signal(signal.SIGTERM)
+        gateway.wait(60)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/system/bench_gateway_test.py: proves that `make bench` works: every kind of row is measured with crownyc and the
+# relay alone, in fractions of a second, the tables and their JSON hold what was measured, and nothing that was started
+# is left. How fast anything is, is not looked at.
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from harness import (BUILD, CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, check,  # noqa: E402
+                     check_equal, check_in, run, run_all)
+
+DRIVER = [sys.executable, "-B", ROOT / "bench/gateway/run"]
+TINY = ["--rounds", "1", "--seconds", "0.1", "--warm-up", "0", "--connections", "4", "--idle-connections", "40",
+        "--rate", "200", "--routes", "1,20"]
+
+
+def tools(folder):
+    """Copies of the two tools: whoever still runs from this folder afterwards was left behind."""
+    copy = folder / "tools"
+    copy.mkdir()
+    for name in ("relay", "upstream"):
+        shutil.copy2(BUILD / "bench" / name, copy / name)
+    return copy
+
+
+def drive(folder, *words, crownyc=CROWNYC, own_tools=None):
+    return run([*DRIVER, "--crownyc", crownyc, "--gateway", BUILD / "gateway.toau", "--tools",
+                own_tools or tools(folder), *TINY, *words], within=5 * DEADLINE_S)
+
+
+def running_with(text):
+    found = []
+    for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if text.encode() in one.read_bytes():
+                found.append(one.parent.name)
+        except OSError:
+            pass
+    return found
+
+
+def test_every_kind_of_row(folder):
+    code, out, err = drive(folder, "--peers", "crownyc,relay", "--json", folder / "a.json",
+                           "--markdown", folder / "a.md")
+    check_equal(code, EXIT_OK, f"exit code\n{out}\n{err}")
+    told = json.loads((folder / "a.json").read_text())
+    rows = told["rows"]
+    for name in ("small", "8k", "1m", "new"):
+        table = {one["proxy"]: one for one in rows[name]["table"]}
+        check_equal(set(table), {"crownyc", "relay"}, f"proxies of {name}")
+        check(all(one["answered"] > 0 and one["faults"] == 0 for one in table.values()), f"{name}: {table}")
+        check(rows[name]["alone_per_second"] > 0, f"{name}: the upstream alone")
+    check_equal(rows["rate"]["rate"], 200, "rate")
+    check_equal([part["routes"] for part in rows["routes"]["by_routes"]], [1, 20], "routes")
+    idle = rows["idle"]["table"][0]
+    check_equal((rows["idle"]["connections"], idle["open"]), (40, 40), "idle connections")
+    check_in("generator and upstream without a proxy", out, "the tables")
+    for part in ("| proxy |", "## small", "## Commands", "--expect-length 1048576"):
+        check_in(part, (folder / "a.md").read_text(), "the Markdown")
+    check_equal(running_with(str(folder / "tools")), [], "processes that were left")
+
+
+def test_what_fails_is_told(folder):
+    broken = folder / "crownyc"
+    broken.write_text("#!/bin/sh\nif [ \"$1\" = run ]; then exit 3; fi\nexec " + str(CROWNYC) + ' "$@"\n')
+    broken.chmod(0o755)
+    code, out, _ = drive(folder, "--peers", "crownyc,relay", "--rows", "small", crownyc=broken)
+    check_equal(code, EXIT_PROGRAM, "exit code")
+    check_in("crownyc does not answer 200", out, "faults")
+    check_equal(running_with(str(folder / "tools")), [], "processes that were left")
+
+
+def test_wrong_calls(folder):
+    own = tools(folder)
+    for words, part in ((["--rows", "smal"], "no row `smal`"), (["--peers", "nginks"], "no peer `nginks`"),
+                        (["--rounds", "0"], "above 0")):
+        code, _, err = drive(folder, *words, own_tools=own)
+        check_equal(code, EXIT_USAGE, f"exit code of {words}")
+        check_in(part, err, "message")
+    os.remove(own / "relay")
+    code, _, err = drive(folder, own_tools=own)
+    check_equal(code, EXIT_USAGE, "exit code without the relay")
+    check_in("make bench builds it", err, "message")
+
+
+run_all(globals())

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/system/load_test.py: proves that crownyc load measures a gateway in front of an upstream in each of its ways,
+# counts exactly what it sent, tells what failed, and says in both languages what it was given wrongly.
+
+import json
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from harness import (CROWNYC, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, Gateway, Program, Upstream, check,  # noqa: E402
+                     check_equal, check_in, compile_gateway, environment, free_port, run, run_all)
+
+LIST_BYTES = 16 << 20
+
+
+def load(*words, code=EXIT_OK, language="en"):
+    """stdout of a run, as JSON where it is; checks the exit code and that stderr is silent."""
+    found, out, err = run([CROWNYC, "--lang", language, "load", "--quiet", *words])
+    check_equal((found, err), (code, ""), f"exit code and stderr of load {words}\n{out}")
+    return json.loads(out) if "--json" in words else out
+
+
+def gateway_of(folder, upstream):
+    toau = compile_gateway(folder)
+    return Gateway(toau, f"- name: a\n  domain: [a.test, b.test]\n  upstream: {upstream.url}\n", folder)
+
+
+def test_against_the_gateway(folder):
+    upstream = Upstream("up")
+    gateway = gateway_of(folder, upstream)
+    worker = gateway.workers()[0]
+    url, to = "http://a.test/x", ["--connect", f"127.0.0.1:{gateway.port}"]
+    ways = [[], ["--http10"], ["--new"], ["--http10", "--new"], ["--rate", "2000"], ["--rate", "2000", "--new"]]
+    for way in ways:
+        before = len(upstream.requests)
+        told = load(url, *to, *way, "-n", "300", "-c", "10", "--same-body", "--watch-pid", worker, "--json")
+        check_equal((told["measured"], told["well"], told["answered"]), (300, 300, 300), f"counts of {way}")
+        check_equal(told["statuses"], {"200": 300}, f"statuses of {way}")
+        check_equal(sum(told["faults"].values()), 0, f"faults of {way}")
+        check_equal(len(upstream.requests) - before, 300, f"requests that reached the upstream, {way}")
+        check_equal(told["opened"], 300 if "--new" in way else 10, f"connections of {way}")
+        latency = told["latency_us"]
+        check(0 < latency["p50"] <= latency["p99"] <= latency["max"], f"latency {told}")
+        check_in("us_per_request", told["watched"], "watched")
+        check_equal(upstream.requests[-1][1], "/x", "path")
+
+
+def test_a_list_of_requests(folder):
+    upstream = Upstream("up")
+    gateway = gateway_of(folder, upstream)
+    listed = folder / "list.txt"
+    listed.write_text("# what is sent\n/one weight=3\nhttp://b.test/two\n/none host=nobody.test status=404  # refused\n"
+                      "/three method=HEAD\r\n\n")
+    told = load("http://a.test/", "--connect", f"127.0.0.1:{gateway.port}", "--list", listed, "-n", "600", "--json",
+                "-c", "4", "--header", "X-Test: 1")
+    check_equal(told["well"], 600, "well answered")
+    seen = [(method, path, fields["Host"], fields["X-Test"]) for method, path, fields, _ in upstream.requests]
+    counts = {one: seen.count(one) for one in set(seen)}
+    check_equal(set(counts), {("GET", "/one", "a.test", "1"), ("GET", "/two", "b.test", "1"),
+                              ("HEAD", "/three", "a.test", "1")}, "requests")
+    check_equal(sum(counts.values()) + told["statuses"]["404"], 600, "requests in all")
+    check(230 < counts[("GET", "/one", "a.test", "1")] < 370, f"weight 3 of 6: {counts}")
+
+
+def test_bodies(folder):
+    upstream = Upstream("up")
+    body = folder / "body"
+    body.write_bytes(b"z" * 100000)
+    told = load(upstream.url + "/p", "--method", "POST", "--body", f"@{body}", "-n", "5", "-c", "1", "--json")
+    check_equal(told["well"], 5, "well answered")
+    check_equal([(one[0], len(one[3])) for one in upstream.requests], [("POST", 100000)] * 5, "requests")
+
+
+def test_faults_are_told_and_fail(folder):
+    upstream = Upstream("up")
+    out = load(upstream.url, "-n", "20", "-c", "2", "--expect-status", "204", code=EXIT_PROGRAM)
+    check_in("20  other status than expected", out, "report")
+    out = load(upstream.url, "-n", "20", "-c", "2", "--expect-length", "1", code=EXIT_PROGRAM, language="ko")
+    check_in("20  기대와 다른 본문 길이", out, "report")
+    out = load(upstream.url, "-n", "20", "-c", "2", "--expect-crc32c", "0", code=EXIT_PROGRAM)
+    check_in("20  other content of the body than expected", out, "report")
+    told = load(upstream.url + "/hold", "-n", "3", "-c", "3", "--timeout", "0.2", "--json", code=EXIT_PROGRAM)
+    check_equal(told["faults"]["timeout"], 3, "timeouts")
+    check(told["latency_us"]["p50"] >= 199000, "a request that timed out has waited for its time")
+
+
+def test_nobody_there(folder):
+    port = free_port()
+    code, out, err = run([CROWNYC, "load", f"http://127.0.0.1:{port}/", "--quiet", "-d", "1"])
+    check_equal((code, out), (EXIT_PROGRAM, ""), "exit code and stdout")
+    check_in("connection refused (of 64 connections 0 were open)", err, "stderr")
+    code, _, err = run([CROWNYC, "load", "http://no-such-name.invalid/", "--quiet", "-d", "1"])
+    check_equal(code, EXIT_PROGRAM, "exit code")
+    check_in("no-such-name.invalid", err, "stderr")
+
+
+def test_idle_connections_are_held_until_a_signal(folder):
+    upstream = Upstream("up")
+    program = Program([CROWNYC, "load", upstream.url, "--idle", "-c", "50", "-d", "600", "--json"],
+                      env=environment())
+    program.wait_line(r"all connections are open: 50", "err")
+    check_equal(len(upstream.requests), 50, "requests")
+    program.send(signal.SIGINT)
+    check_equal(program.wait_exit(), EXIT_OK, "exit code")
+    told = json.loads(program.text("out"))
+    check_equal((told["loop"], told["well"]), ("idle", 50), "result")
+
+
+def test_a_signal_ends_it_with_what_was_measured(folder):
+    upstream = Upstream("up")
+    program = Program([CROWNYC, "load", upstream.url, "-c", "2", "-d", "600", "-w", "0"], env=environment())
+    program.wait_line(r"requests/s", "err")
+    program.send(signal.SIGINT)
+    check_equal(program.wait_exit(), EXIT_OK, "exit code")
+    check_in("status     200: ", program.text("out"), "report")
+
+
+def test_what_is_wrong_is_said(folder):
+    bad = [([], "a URL is missing"), (["ftp://a/"], "not of the form"), (["https://a/"], "https is not there yet"),
+           (["http://a/", "http://b/"], "lead to one place"), (["http://a/", "-c", "0"], "from 1 to 60000, not 0"),
+           (["http://a/", "-c", "60001"], "LOAD_CONNECTIONS"), (["http://a/", "--rate", "10000001"], "LOAD_RATE"),
+           (["http://a/", "-d", "nan"], "--duration"), (["http://a/", "--header", "X"], "NAME: VALUE"),
+           (["http://127.0.0.1:1/", "--header", "A B: c"], "no token"),
+           (["http://127.0.0.1:1/", "--header", "Connection: close"], "own fields"),
+           (["http://127.0.0.1:1/", "--idle", "--new"], "goes with none"),
+           (["http://a/", "--nonsense"], "unknown option"),
+           (["http://a/", "--expect-crc32c", "xyz"], "hex digits")]
+    for words, part in bad:
+        code, out, err = run([CROWNYC, "load", *words])
+        check_equal((code, out), (EXIT_USAGE, ""), f"exit code of load {words}")
+        check_in(part, err, f"stderr of load {words}")
+    listed = folder / "list.txt"
+    for line, part in [("/x", "a path needs a URL"), ("http://a/ wait=3", "none of weight="),
+                       ("http://a/ weight=0", "none of weight=")]:
+        listed.write_text("# first\n" + line + "\n")
+        code, _, err = run([CROWNYC, "load", "--list", listed])
+        check_equal(code, EXIT_USAGE, f"exit code of {line}")
+        check_in(f"{listed}:2: ", err, "place")
+        check_in(part, err, "message")
+
+
+def test_a_list_at_and_past_its_limit(folder):
+    port = free_port()
+    listed = folder / "list.txt"
+    row = f"http://127.0.0.1:{port}/\n"
+    listed.write_text(row + "#" * (LIST_BYTES - len(row) - 1) + "\n")
+    check_equal(listed.stat().st_size, LIST_BYTES, "size")
+    code, _, err = run([CROWNYC, "load", "--list", listed, "-n", "1"])
+    check_equal(code, EXIT_PROGRAM, "exit code at the limit")
+    check_in("connection refused", err, "message at the limit")
+    with listed.open("a") as more:
+        more.write("#")
+    code, _, err = run([CROWNYC, "load", "--list", listed, "-n", "1"])
+    check_equal(code, EXIT_USAGE, "exit code past it")
+    check_in("LOAD_LIST_BYTES = 16777216", err, "message past it")
+
+
+def test_help_in_both_languages(folder):
+    for language, part in (("en", "open loop: N requests per second"), ("ko", "열린 고리")):
+        code, out, _ = run([CROWNYC, "--lang", language, "load", "--help"])
+        check_equal(code, EXIT_OK, "exit code")
+        check_in(part, out, "help")
+        check_in("--watch-pid PID", out, "help")
+
+
+run_all(globals())

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/system/slow_clients_test.py: proves that clients which hold connections do not keep others out: with fewer
+# descriptors than there are of them, in each of the four ways that slowhttptest knows (a head that does not end, a body
+# that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done.
+
+import pathlib
+import socket
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from harness import CROWNYC, Program, check, check_equal, environment, free_port, request, run_all  # noqa: E402
+
+SERVER = """
+import "http"
+import "text"
+export fn main(args) {
+    http.serve({listen: ["127.0.0.1:%d"], banner: "ready", min_rate: 1000, min_rate_grace_ms: 300, body_ms: 500})
+}
+let page = ""
+export fn configure(input) { page = text.repeat("x", 4000000) }
+export fn handle(request) {
+    if request.path == "/large" { return http.respond(200, page) }
+    return http.respond(200, "here")
+}
+"""
+DESCRIPTORS = 128  # half of them, less a few, may be clients
+
+
+class Slow:
+    def __init__(self, port, words):
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.setblocking(False)
+        self.more(words)
+
+    def more(self, words):
+        try:
+            self.socket.send(words)
+        except (BlockingIOError, ConnectionResetError, BrokenPipeError):
+            pass
+
+
+def serve(folder):
+    port = free_port()
+    source = folder / "server.han"
+    source.write_text(SERVER % port)
+    server = Program(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{CROWNYC}' run '{source}'"], env=environment())
+    server.wait_line("ready")
+    return server, port
+
+
+def hold(folder, words, count=2 * DESCRIPTORS, evicts=True):
+    server, port = serve(folder)
+    slow = []
+    for i in range(count):
+        slow.append(Slow(port, words))
+        if i % 40 == 39:
+            answer = request(port, "a.local", "/")
+            check_equal((answer.status, answer.body), (200, b"here"), f"another client beside {i + 1} slow ones")
+    if evicts:
+        server.wait_line("as many clients as may be: .* closed [0-9]+ that let us wait the longest", "err")
+    for one in slow:
+        one.socket.close()
+
+
+def test_heads_that_do_not_end(folder):
+    hold(folder, b"GET / HTTP/1.1\r\nHost: a.local\r\nX-a: b\r\n")
+
+
+def test_connections_that_say_nothing(folder):
+    hold(folder, b"")
+
+
+def test_ranges(folder):
+    """A server that knows no ranges answers with the whole; here the point is only that nothing is held."""
+    ranges = ",".join(f"5-{i}" for i in range(1000)).encode()
+    hold(folder, b"GET / HTTP/1.1\r\nHost: a.local\r\nRange: bytes=" + ranges + b"\r\n\r\n")
+
+
+def held_for_a_while(folder, words):
+    """What holds a request cannot be closed for others; the least rate ends it, and then they are served."""
+    server, port = serve(folder)
+    slow = [Slow(port, words) for _ in range(2 * DESCRIPTORS)]
+    for _ in range(1000):
+        try:
+            if request(port, "a.local", "/").status == 200:
+                break
+        except OSError:
+            pass
+    else:
+        check(False, "no other client was served")
+    for one in slow:
+        one.socket.close()
+    check_equal(request(port, "a.local", "/").status, 200, "when they have gone")
+
+
+def test_bodies_that_do_not_come(folder):
+    held_for_a_while(folder, b"POST / HTTP/1.1\r\nHost: a.local\r\nContent-Length: 100000\r\n\r\nx")
+
+
+def test_answers_that_nobody_reads(folder):
+    held_for_a_while(folder, b"GET /large HTTP/1.1\r\nHost: a.local\r\n\r\n")
+
+
+run_all(globals())

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/cli/cli_load.c: crownyc load.
+ *
+ * In:   URLs and options. Out: a measurement on stdout, progress on stderr; exit code 0 when every measured request was
+ *       answered as expected, 1 when not.
+ * SIGINT and SIGTERM end the measurement early; what was measured until then is told.
+ */
+#include "vm/cli/cli_load.h"
+
+#include "vm/base/mem.h"
+#include "vm/sys/process.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLI_LOAD_PROGRESS_MS 1000u
+#define CLI_LOAD_SECONDS_MAX 1000000.0
+
+struct cli_load_run {
+    const struct cli_options *options;
+    struct loop *loop;
+    struct load *load;
+    struct timer progress;
+    uint64_t finished_before, told_ns, begin_ns;
+    struct loop_socket *signals;
+    struct loop_ready signals_ready;
+    int signals_descriptor;
+    bool signals_outstanding, done;
+};
+
+/* -- options --------------------------------------------------------------------------------------------- */
+
+struct cli_load_option {
+    const char *short_name, *name, *value, *english, *korean;
+};
+static const struct cli_load_option cli_load_options[] = {
+#define LOAD_VALUE(field, short_name, name, value, english, korean) \
+    {short_name, name, value, english, korean},
+#define LOAD_TEXTS LOAD_VALUE
+#define LOAD_SWITCH(field, short_name, name, english, korean) {short_name, name, "", english, korean},
+#include "vm/cli/load_option.def"
+#undef LOAD_VALUE
+#undef LOAD_TEXTS
+#undef LOAD_SWITCH
+};
+
+void cli_load_help(bool korean)
+{
+    printf("\n");
+    for (size_t i = 0; i < CY_COUNT_OF(cli_load_options); i++) {
+        const struct cli_load_option *option = &cli_load_options[i];
+        int width = printf("  %s%s%s %s", option->short_name ? option->short_name : "",
+                           option->short_name ? ", " : "", option->name, option->value);
+        printf("%*s  %s\n", width < 32 ? 32 - width : 0, "", korean ? option->korean : option->english);
+    }
+    printf(korean ? "  --json                          결과를 JSON으로 쓴다\n"
+                  : "  --json                          the result as JSON\n");
+}
+
+#define CLI_LOAD_FLAGS_MAX (2 * CY_COUNT_OF(cli_load_options) + 1)
+
+/* Each option under both its names. */
+static size_t cli_load_flags(struct cli_options *options, struct cli_load_words *words,
+                             struct cli_flag *flags)
+{
+    size_t count = 0;
+    flags[count++] = (struct cli_flag){.name = "--json", .set_out = &options->json};
+#define LOAD_VALUE(field, short_name, long_name, value, english, korean)               \
+    flags[count++] = (struct cli_flag){.name = long_name, .value_out = &words->field}; \
+    if (short_name) flags[count++] = (struct cli_flag){.name = short_name, .value_out = &words->field};
+#define LOAD_TEXTS(field, short_name, long_name, value, english, korean)                        \
+    flags[count++] = (struct cli_flag){                                                         \
+        .name = long_name, .texts_out = words->field, .text_count_out = &words->field##_count}; \
+    if (short_name)                                                                             \
+        flags[count++] = (struct cli_flag){                                                     \
+            .name = short_name, .texts_out = words->field, .text_count_out = &words->field##_count};
+#define LOAD_SWITCH(field, short_name, long_name, english, korean)                   \
+    flags[count++] = (struct cli_flag){.name = long_name, .set_out = &words->field}; \
+    if (short_name) flags[count++] = (struct cli_flag){.name = short_name, .set_out = &words->field};
+#include "vm/cli/load_option.def"
+#undef LOAD_VALUE
+#undef LOAD_TEXTS
+#undef LOAD_SWITCH
+    return count;
+}
+
+static bool cli_load_number(const struct cli_options *options, const char *text, const char *name,
+                            uint64_t smallest, uint64_t largest, uint64_t *number_out)
+{
+    if (!text) return true;
+    if (cy_bytes_parse_u64(cy_bytes_from_text(text), largest, number_out) && *number_out >= smallest)
+        return true;
+    fprintf(stderr,
+            options->korean ? "%s: %s는 %llu부터 %llu까지의 수입니다: %s\n"
+                            : "%s: %s is a number from %llu to %llu, not %s\n",
+            options->name, name, (unsigned long long)smallest, (unsigned long long)largest, text);
+    return false;
+}
+
+/* "0.5": seconds with a fraction, or a rate. */
+static bool cli_load_real(const struct cli_options *options, const char *text, const char *name,
+                          double smallest, double largest, double *number_out)
+{
+    if (!text) return true;
+    char *end;
+    double number = strtod(text, &end);
+    if (end != text && !*end && number >= smallest && number <= largest) { /* false for nan */
+        *number_out = number;
+        return true;
+    }
+    fprintf(stderr,
+            options->korean ? "%s: %s는 %g부터 %g까지의 수입니다: %s\n"
+                            : "%s: %s is a number from %g to %g, not %s\n",
+            options->name, name, smallest, largest, text);
+    return false;
+}
+
+static bool cli_load_seconds(const struct cli_options *options, const char *text, const char *name,
+                             double smallest, uint32_t *ms_out)
+{
+    double seconds = *ms_out / 1000.0;
+    if (!cli_load_real(options, text, name, smallest, CLI_LOAD_SECONDS_MAX, &seconds)) return false;
+    *ms_out = (uint32_t)(seconds * 1000 + 0.5);
+    return true;
+}
+
+static bool cli_load_read_numbers(const struct cli_options *options, const struct cli_load_words *words,
+                                  struct load_options *load)
+{
+    uint64_t connections = 64, requests = 0, seed = 1;
+    double rate = 0;
+    uint32_t duration_ms = words->requests ? 0 : 10000, warm_up_ms = words->requests ? 0 : 500,
+             timeout_ms = 10000;
+    if (!cli_load_number(options, words->connections, "--connections (LOAD_CONNECTIONS)", 1,
+                         LIMIT_LOAD_CONNECTIONS, &connections) ||
+        !cli_load_number(options, words->requests, "--requests", 1, UINT64_MAX / 2, &requests) ||
+        !cli_load_number(options, words->seed, "--seed", 0, UINT64_MAX, &seed) ||
+        !cli_load_real(options, words->rate, "--rate (LOAD_RATE)", 0.001, LIMIT_LOAD_RATE, &rate) ||
+        !cli_load_seconds(options, words->duration, "--duration", 0.001, &duration_ms) ||
+        !cli_load_seconds(options, words->warm_up, "--warm-up", 0, &warm_up_ms) ||
+        !cli_load_seconds(options, words->timeout, "--timeout", 0.001, &timeout_ms))
+        return false;
+    load->connections = (uint32_t)connections;
+    load->request_count_max = requests;
+    load->seed = seed;
+    load->rate_per_s = rate;
+    load->duration_ms = duration_ms;
+    load->warm_up_ms = words->idle ? 0 : warm_up_ms;
+    load->timeout_ms = timeout_ms;
+    load->http10 = words->http10;
+    load->keeping = words->fresh ? LOAD_NEW : LOAD_KEEP;
+    load->same_body = words->same_body;
+    load->idle = words->idle;
+    load->fine_pacing = true;
+    if (words->idle && (words->fresh || words->rate || words->requests)) {
+        cli_usage(options,
+                  options->korean ? "--idle은 --new, --rate, --requests와 함께 쓸 수 없습니다"
+                                  : "--idle goes with none of --new, --rate, --requests",
+                  NULL);
+        return false;
+    }
+    return true;
+}
+
+static bool cli_load_read_defaults(const struct cli_options *options, const struct cli_load_words *words,
+                                   struct load_row *row)
+{
+    uint64_t status = 0, length = 0;
+    *row = (struct load_row){.weight = 1};
+    if (!cli_load_number(options, words->status, "--expect-status", 100, 599, &status) ||
+        !cli_load_number(options, words->length, "--expect-length", 0, UINT64_MAX, &length))
+        return false;
+    if (words->method) row->method = cy_bytes_from_text(words->method);
+    row->expect.status = (uint16_t)status;
+    row->expect.has_length = words->length != NULL;
+    row->expect.length = length;
+    if (!words->crc32c) return true;
+    char *end;
+    unsigned long long crc = strtoull(words->crc32c, &end, 16);
+    row->expect.has_crc32c = true;
+    row->expect.crc32c = (uint32_t)crc;
+    if (*words->crc32c && *end == 0 && strlen(words->crc32c) <= 8 && words->crc32c[0] != '-') return true;
+    cli_usage(options,
+              options->korean ? "--expect-crc32c는 16진수 8자리까지입니다"
+                              : "--expect-crc32c is up to 8 hex digits, not",
+              words->crc32c);
+    return false;
+}
+
+/* "Name: value" taken apart. */
+static bool cli_load_read_fields(const struct cli_options *options, const struct cli_load_words *words,
+                                 struct load_field *fields)
+{
+    for (uint32_t i = 0; i < words->headers_count; i++) {
+        cy_bytes text = cy_bytes_from_text(words->headers[i]);
+        size_t colon = cy_bytes_find(text, ':');
+        if (colon == text.count) {
+            cli_usage(options,
+                      options->korean ? "--header는 'NAME: VALUE' 꼴입니다"
+                                      : "--header is 'NAME: VALUE', not",
+                      words->headers[i]);
+            return false;
+        }
+        fields[i].name = cy_bytes_slice(text, 0, colon);
+        fields[i].value = cy_bytes_skip(text, colon + 1);
+        while (fields[i].value.count && fields[i].value.data[0] == ' ')
+            fields[i].value = cy_bytes_skip(fields[i].value, 1);
+    }
+    return true;
+}
+
+static bool cli_load_read_watched(const struct cli_options *options, const struct cli_load_words *words,
+                                  pid_t *watched)
+{
+    for (uint32_t i = 0; i < words->watched_count; i++) {
+        uint64_t pid = 0;
+        struct cpu_usage usage;
+        if (!cli_load_number(options, words->watched[i], "--watch-pid", 1, INT32_MAX, &pid)) return false;
+        watched[i] = (pid_t)pid;
+        cy_err err = usage_of_process(watched[i], &usage);
+        if (!cy_failed(err)) continue;
+        cli_say_error(options, words->watched[i], err);
+        return false;
+    }
+    return true;
+}
+
+/* -- the run --------------------------------------------------------------------------------------------- */
+
+static void cli_load_on_done(void *owner)
+{
+    struct cli_load_run *run = owner;
+    run->done = true;
+    loop_stop(run->loop);
+}
+
+static void cli_load_on_idle(void *owner)
+{
+    struct cli_load_run *run = owner;
+    fprintf(stderr,
+            run->options->korean ? "모든 연결이 열려 있습니다: %u\n" : "all connections are open: %u\n",
+            load_open_count(run->load));
+}
+
+static void cli_load_on_progress(struct timer *timer)
+{
+    struct cli_load_run *run = CY_CONTAINER_OF(timer, struct cli_load_run, progress);
+    const struct load_result *result = load_read(run->load);
+    uint64_t now_ns = loop_now_ns(run->loop), finished = load_finished_count(run->load), faults = 0;
+    for (unsigned i = 0; i < LOAD_FAULT_COUNT; i++) faults += result->faults[i];
+    fprintf(stderr,
+            run->options->korean ? "%4.0f초  초당 %.0f개  연결 %u  실패 %llu%s\n"
+                                 : "%4.0f s  %.0f requests/s  %u open  %llu failed%s\n",
+            (double)(now_ns - run->begin_ns) / 1e9,
+            (double)(finished - run->finished_before) * 1e9 / (double)(now_ns - run->told_ns),
+            load_open_count(run->load), (unsigned long long)faults,
+            load_is_measuring(run->load) ? ""
+            : run->options->korean       ? "  (재지 않는 중)"
+                                         : "  (not measured)");
+    run->finished_before = finished;
+    run->told_ns = now_ns;
+    loop_timer_set(run->loop, &run->progress, CLI_LOAD_PROGRESS_MS);
+}
+
+static void cli_load_on_signal(struct loop_op *op)
+{
+    struct cli_load_run *run =
+        CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct cli_load_run, signals_ready);
+    run->signals_outstanding = false;
+    if (cy_failed(op->err)) return;
+    while (signals_next(run->signals_descriptor) != 0) {}
+    if (!run->done) load_stop(run->load);
+    run->signals_outstanding = true;
+    loop_ready(run->signals, &run->signals_ready);
+}
+
+static cy_err cli_load_watch_signals(struct cli_load_run *run)
+{
+    static const int signals[] = {SIGINT, SIGTERM};
+    CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &run->signals_descriptor));
+    CY_TRY(loop_socket_watch(run->loop, run->signals_descriptor, &run->signals));
+    run->signals_ready.op.done = cli_load_on_signal;
+    run->signals_ready.want_read = true;
+    run->signals_outstanding = true;
+    loop_ready(run->signals, &run->signals_ready);
+    return CY_OK;
+}
+
+/* Turns until the run has ended and everything it used is closed. */
+static cy_err cli_load_turn(struct cli_load_run *run, bool quiet)
+{
+    run->begin_ns = run->told_ns = loop_now_ns(run->loop);
+    run->progress.fire = cli_load_on_progress;
+    if (!quiet) loop_timer_set(run->loop, &run->progress, CLI_LOAD_PROGRESS_MS);
+    load_start(run->load);
+    cy_err err = CY_OK;
+    while (!run->done && !cy_failed(err)) err = loop_run(run->loop);
+    loop_timer_clear(run->loop, &run->progress);
+    return err;
+}
+
+static int cli_load_say_failed(const struct cli_options *options, const struct cli_load_plan *plan,
+                               cy_err err, uint32_t opened, uint32_t wanted)
+{
+    char why[160];
+    fprintf(stderr,
+            options->korean ? "%s: %.*s: %s (연결 %u개 중 %u개를 연 뒤)\n"
+                            : "%s: %.*s: %s (of %u connections %u were open)\n",
+            options->name, CY_BYTES_ARG(plan->connect),
+            cy_err_describe(err, options->korean, why, sizeof why), wanted, opened);
+    return EXIT_CODE_PROGRAM;
+}
+
+static int cli_load_measure(struct cli_options *options, const struct cli_load_words *words,
+                            const struct cli_load_plan *plan, struct load_options *load_options)
+{
+    struct cli_load_run run = {.options = options, .loop = load_options->loop, .signals_descriptor = -1};
+    const char *fault = NULL;
+    load_options->owner = &run;
+    load_options->done = cli_load_on_done;
+    load_options->on_idle = cli_load_on_idle;
+    cy_err err = load_new(load_options, &run.load, &fault);
+    if (cy_failed(err) && fault) return cli_usage(options, fault, NULL);
+    if (!cy_failed(err)) err = cli_load_watch_signals(&run);
+    if (cy_failed(err)) {
+        load_free(&run.load);
+        cli_say_error(options, "load", err);
+        return EXIT_CODE_PROGRAM;
+    }
+    err = cli_load_turn(&run, words->quiet);
+    loop_socket_close(&run.signals);
+    if (!cy_failed(err)) err = loop_flush(run.loop);
+    const struct load_result *result = load_read(run.load);
+    int code = EXIT_CODE_OK;
+    if (cy_failed(err) || cy_failed(result->err)) {
+        code = cli_load_say_failed(options, plan, cy_failed(err) ? err : result->err,
+                                   (uint32_t)result->opened_count, load_options->connections);
+    } else {
+        cli_load_report(options, plan, load_options, result);
+        if (result->well_count < result->measured_count || result->measured_count == 0)
+            code = EXIT_CODE_PROGRAM;
+    }
+    if (run.done) load_free(&run.load);
+    close(run.signals_descriptor);
+    signals_reset();
+    return code;
+}
+
+static int cli_load_with(struct cli_options *options, const struct cli_load_words *words, int url_count,
+                         char **urls, struct load_field *fields, pid_t *watched)
+{
+    struct load_options load = {.fields = fields,
+                                .field_count = words->headers_count,
+                                .watched = watched,
+                                .watched_count = words->watched_count};
+    struct load_row defaults;
+    const char *io = getenv("CROWNY_IO");
+    if (io && !loop_backend_exists(io)) return cli_usage(options, "CROWNY_IO is epoll or poll, not", io);
+    if (!cli_load_read_numbers(options, words, &load) || !cli_load_read_defaults(options, words, &defaults) ||
+        !cli_load_read_fields(options, words, fields) || !cli_load_read_watched(options, words, watched))
+        return EXIT_CODE_USAGE;
+    struct cli_load_plan plan;
+    int code = EXIT_CODE_USAGE;
+    if (cli_load_plan_fill(options, words, urls, url_count, &defaults, &plan)) {
+        load.rows = plan.rows;
+        load.row_count = plan.row_count;
+        load.body = builder_view(&plan.body);
+        process_raise_descriptors();
+        cy_err err = loop_new(io, &load.loop);
+        code = EXIT_CODE_PROGRAM;
+        if (cy_failed(err))
+            cli_say_error(options, "load", err);
+        else if (cli_load_resolve(options, load.loop, &plan, &load.address))
+            code = cli_load_measure(options, words, &plan, &load);
+        if (!cy_failed(err)) loop_free(&load.loop);
+    }
+    cli_load_plan_fini(&plan);
+    return code;
+}
+
+int cli_http_load(struct cli_options *options, int argc, char **argv)
+{
+    struct cli_load_words words = {.connections = NULL};
+    struct cli_flag flags[CLI_LOAD_FLAGS_MAX];
+    size_t room = (size_t)argc + 1;
+    words.headers = mem_alloc(room * sizeof *words.headers);
+    words.watched = mem_alloc(room * sizeof *words.watched);
+    struct load_field *fields = mem_alloc(room * sizeof *fields);
+    pid_t *watched = mem_alloc(room * sizeof *watched);
+    if (!words.headers || !words.watched || !fields || !watched) mem_exhausted();
+    int word_count = cli_words(options, flags, cli_load_flags(options, &words, flags), false, argc, argv);
+    int code = EXIT_CODE_USAGE;
+    if (word_count >= 0) code = cli_load_with(options, &words, word_count, argv, fields, watched);
+    mem_free(words.headers);
+    mem_free(words.watched);
+    mem_free(fields);
+    mem_free(watched);
+    return code;
+}
+
+#undef CLI_LOAD_PROGRESS_MS
+#undef CLI_LOAD_SECONDS_MAX
+#undef CLI_LOAD_FLAGS_MAX
