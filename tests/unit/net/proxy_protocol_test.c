@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/net/proxy_protocol_test.c: proves that the examples of the specification are read as it says, that every
+ * tests/unit/net/proxy_protocol_test.c: proves that the examples of the specification are read as it says, that each
  * prefix of a good header asks for more and never reads past its end, that each changed byte is judged without harm, that
  * what is malformed is refused, and that headers that are written read back equal; and what address ranges hold.
  */
