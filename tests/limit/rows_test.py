@@ -20,6 +20,7 @@ LIBRARY = "tests/limit/library_test.py"
 REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
+H2 = "tests/unit/http/h2_flood_test.c"
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
 WORLD = "tests/limit/world_test.py"
@@ -89,6 +90,12 @@ TESTED = {
     "HTTP_VERDICT_FIELDS": (VERDICT, AT_AND_PAST),
     "HTTP_INTERIM_RESPONSES": (COMMAND, "test_interim_responses"),
     "HTTP_DRAIN_BYTES": (COMMAND, "test_drain_bytes"),
+    "HTTP2_STREAMS": (H2, "test_streams_at_and_past_the_limit"),
+    "HTTP2_STREAM_WINDOW_BYTES": (H2, "test_windows_at_and_past_the_limits"),
+    "HTTP2_CONNECTION_WINDOW_BYTES": (H2, "test_windows_at_and_past_the_limits"),
+    "HTTP2_CONTINUATIONS": (H2, "test_continuations_at_and_past_the_limit"),
+    "HTTP2_IDLE_FRAMES": (H2, "test_floods_end_in_goaway"),
+    "HTTP2_RESETS": (H2, "test_floods_end_in_goaway"),
     "BUFFER_BYTES": ("tests/unit/net/buffer_test.c", "test_take_and_unref"),
     "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
     "WORKERS": (COMMAND, "test_workers"),
@@ -155,6 +162,7 @@ PACE = {
     "LOAD_OPENING": "tests/unit/http/load_test.c, test_opening_is_bounded: the others wait",
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
     "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
+    "HTTP2_MEMORY_FREE_BYTES": "tests/unit/http/h2_memory_test.c: what does not fit goes back to the system",
     "LISTEN_BACKLOG": "the kernel cuts it at somaxconn and says nothing",
 }
 # A time: a test that waited for it would prove that clocks go on. What is named goes through the same code with a time
@@ -219,6 +227,9 @@ SILENT = {
     "REGEX_PIECE_US": "the search goes on in the task's next turn",
     "REGEX_PIECE_STEPS": "the match begins again where it can be paused",
     "HTTP_DRAIN_BYTES": "the connection is closed, and its peer gets no words",
+    "HTTP2_STREAMS": "SETTINGS say it, and RST_STREAM or GOAWAY have codes, no words",
+    "HTTP2_STREAM_WINDOW_BYTES": "as HTTP2_STREAMS",
+    "HTTP2_CONNECTION_WINDOW_BYTES": "as HTTP2_STREAMS",
     "BUFFER_BYTES": "the next buffer takes the rest",
     "ACCESS_LOG_TARGET_BYTES": "the line has less of the text",
     "ACCESS_LOG_FIELD_BYTES": "the line has less of the text",
@@ -232,7 +243,7 @@ SILENT = {
 def unnamed(rows, texts):
     """Tested rows whose name no message of the product can hold."""
     said = "\n".join(re.findall(r'"(?:[^"\\\n]|\\.)*"', "\n".join(texts)))
-    names = set(re.findall(r"\b[A-Z][A-Z_]*[A-Z]\b", said.replace("LIMIT_", "")))
+    names = set(re.findall(r"\b[A-Z][A-Z0-9_]*[A-Z]\b", said.replace("LIMIT_", "")))
     return ([f"{row}: no message names it" for row in rows if row not in names and row not in SILENT]
             + [f"{row}: named, so not silent" for row in SILENT if row in names and row in rows])
 

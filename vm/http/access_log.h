@@ -2,7 +2,7 @@
  *
  * vm/http/access_log.h: one line per request, gathered and handed on in batches.
  *
- * In:   what is known of an exchange at its end. Out: whole lines, to a file or to a function, never waiting for either.
+ * In:   what is known of an exchange at its end. Out: whole lines, to a file or a function, never waiting for either.
  * Formats: COMMON and COMBINED as Apache has them (bytes with the head's); JSON with everything, an object per line.
  * Hostile bytes: what a client chose never ends a line or a quoted text. COMMON and COMBINED write \xHH for control
  *       characters, '"', '\' and bytes past ASCII; JSON writes \u00HH, one for each such byte.

@@ -11,6 +11,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/http/client_internal.h"
+#include "vm/http/h2.h"
 #include "vm/http/uri.h"
 
 /* Below the 5 s after which common servers hang up an idle connection. */
@@ -51,6 +52,7 @@ static void client_free_memory(struct http_client *client)
         client->free_connectors = connector->next;
         mem_free(connector);
     }
+    h2_client_fini(client);
     mem_free(client);
 }
 
@@ -66,6 +68,7 @@ static void client_close_idle(struct http_client *client)
         for (struct http_pool *pool = client->buckets[i], *next; pool; pool = next) {
             next = pool->next;
             pool_ref(pool); /* the last idle connection would take it along */
+            h2_client_close_idle(pool);
             while (pool->idle_newest) {
                 struct upstream_carrier *carrier = pool_take(pool, client, NULL);
                 if (carrier) carrier->type->close(&carrier);
@@ -93,6 +96,7 @@ struct client_url {
     cy_bytes host_text; /* with them */
     uint16_t port;
     bool is_v6, is_unix; /* is_unix: `host` is the socket's path */
+    bool speaks_h2;
     cy_bytes base_path;
 };
 
@@ -145,8 +149,15 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
     struct uri_host parts;
     if (cy_bytes_start_with(url, CY_BYTES(CLIENT_UNIX "/")))
         return client_parse_unix(cy_bytes_skip(url, sizeof CLIENT_UNIX - 1), url_out, fault_out);
-    if (!uri_split_absolute(url, &secure, &authority, &path))
-        return client_bad_url("an upstream is written http://host[:port][/path]", fault_out);
+    url_out->speaks_h2 =
+        url.count > 6 && cy_bytes_equal_nocase(cy_bytes_slice(url, 0, 6), CY_BYTES("h2c://"));
+    if (url_out->speaks_h2) {
+        secure = false;
+        uri_split_authority(cy_bytes_skip(url, 6), &authority, &path);
+    } else if (!uri_split_absolute(url, &secure, &authority, &path)) {
+        return client_bad_url(
+            "an upstream is written http://host[:port][/path], or h2c:// for HTTP/2 without TLS", fault_out);
+    }
     if (secure) {
         client_bad_url("https upstreams are not there yet; only http:// is", fault_out);
         return CY_ERR(UNSUPPORTED);
@@ -176,7 +187,7 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
     struct upstream *upstream = mem_alloc(sizeof *upstream + parts.base_path.count);
     if (!upstream) return CY_ERR(NO_MEMORY);
     struct http_pool *pool;
-    cy_err err = pool_open(client, parts.host, parts.port, parts.is_v6, &pool);
+    cy_err err = pool_open(client, parts.host, parts.port, parts.is_v6, parts.speaks_h2, &pool);
     if (cy_failed(err)) {
         mem_free(upstream);
         if (cy_is(err, CY_ERR_BAD_ADDRESS))
@@ -203,10 +214,12 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
     return CY_OK;
 }
 
-void upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version)
+cy_err upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version)
 {
     CHECK(version <= 2);
+    if (version && upstream->pool->speaks_h2) return CY_ERR(UNSUPPORTED);
     upstream->proxy_protocol = version;
+    return CY_OK;
 }
 
 void http_times_override(struct http_times *times, const struct http_times *with)

@@ -6,8 +6,9 @@
  *   upstream ──► pool (host, port) ──► idle connections, last in first out
  *                     ▲ connector: name ─► addresses in turn ─► connection ─► owner ─► pool or close
  *
- * A request's owner (proxy*.c) knows struct upstream_carrier only: an HTTP/1 connection (pool.c) now, an HTTP/2
- * stream later. As in carrier.h, what happens for every request is a field, what differs between protocols a call.
+ * A request's owner (proxy*.c) knows struct upstream_carrier only: an HTTP/1 connection (pool.c) or an HTTP/2
+ * stream (h2_client.c). As in carrier.h, what happens for every request is a field, what differs between protocols a
+ * call.
  *
  * An HTTP/1 connection keeps one read outstanding from its first day: it costs no call, tells at once when the server
  * hangs up an idle connection, and becomes the read of the next response.
@@ -25,14 +26,17 @@
 
 struct http_pool;
 struct upstream_connection;
+struct h2_client;
+struct h2_client_connection;
 
 struct http_client {
     struct http_client_options options; /* with the defaults filled in */
     struct http_pool *buckets[CLIENT_POOL_BUCKETS];
     struct upstream_connection *free_connections;
     struct http_connector *free_connectors;
-    uint32_t live_count; /* pools, and connections and connectors whose completions may still come */
-    bool freed;          /* by its owner: memory goes with the last completion */
+    struct h2_client *h2; /* NULL: nobody has spoken HTTP/2 yet */
+    uint32_t live_count;  /* pools, and connections and connectors whose completions may still come */
+    bool freed;           /* by its owner: memory goes with the last completion */
 };
 
 struct http_pool {
@@ -41,6 +45,10 @@ struct http_pool {
     uint32_t refs; /* upstreams, connections, connectors */
     struct upstream_connection *idle_newest, *idle_oldest;
     uint32_t idle_count;
+    struct h2_client_connection *h2_newest;              /* with streams or without */
+    struct http_connector *connecting;                   /* speaks_h2: the one that the others wait for */
+    struct http_connector *waiting_first, *waiting_last; /* for a stream on what it makes */
+    bool speaks_h2;                                      /* with prior knowledge */
     bool is_numeric;
     struct address numeric; /* with the port */
     uint16_t port;
@@ -70,7 +78,8 @@ enum upstream_head { UPSTREAM_HEAD_MORE, UPSTREAM_HEAD_INTERIM, UPSTREAM_HEAD_FI
 struct upstream_carrier;
 struct upstream_carrier_type {
     const char *name;
-    bool uses_chunks; /* bodies whose length is not known beforehand */
+    bool uses_chunks;    /* bodies whose length is not known beforehand */
+    bool takes_trailers; /* without chunks: `trailer` is sent behind the request */
     /* A request begins; the fields of its answer go into `fields`, a table of LIMIT_HTTP_FIELDS. */
     void (*begin)(struct upstream_carrier *carrier, struct http_field *fields);
     /* The request's head, in this order. put_field NULL: the text form of HTTP/1. The target is base_path and
@@ -105,10 +114,13 @@ struct upstream_carrier {
     struct buffer *input;   /* received, not yet consumed; NULL rather than empty */
     struct loop_send *send; /* parts of the next write */
     struct relay_hold hold; /* what they point at */
+    /* As exchange_carrier's: of the answer, good at its end; of the request. */
+    struct buffer *input_trailer, *trailer;
     struct timer timer;
     uint32_t keep_alive_ms; /* how long it may idle when it is given back; 0: as the options say */
     bool writing;
     bool used_before;
+    bool unprocessed; /* with an error: the server has said that it did nothing of this request */
 };
 
 static inline void upstream_set_timer(struct upstream_carrier *carrier, uint32_t after_ms)
@@ -148,7 +160,7 @@ struct upstream_connection {
 
 /* -- pool.c -- */
 CY_NODISCARD cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
-                              struct http_pool **pool_out);
+                              bool speaks_h2, struct http_pool **pool_out);
 struct http_pool *pool_ref(struct http_pool *pool);
 void pool_unref(struct http_pool **pool);
 /* A quiet idle connection, owned by the caller from here on; NULL when there is none. */
@@ -171,6 +183,7 @@ struct http_connector {
     uint32_t address_index;
     cy_err err; /* of the last address tried */
     bool connecting, resolving;
+    bool waiting; /* in pool->waiting_first: another one makes the connection */
 };
 CY_NODISCARD cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
                                     void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),

@@ -4,7 +4,8 @@
  *
  * In:   increments of the one process that owns them. Out: the same numbers, summed over workers by whoever reads.
  * Invariant: each number is one aligned 64-bit word that a single process stores: a reader sees an old or a new
- *       value, never half of one, and no increment costs more than a plain one. Numbers of one moment need not belong together.
+ *       value, never half of one, and no increment costs more than a plain one. Numbers that are read together need
+ *       not be of one moment.
  */
 #ifndef CY_HTTP_METRICS_H
 #define CY_HTTP_METRICS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/pool.c: HTTP/1 connections to servers, and the idle ones of each (host, port).
+ * vm/http/pool.c: HTTP/1 connections to servers, and the idle ones of each (host, port, protocol).
  *
  * In:   streams from the connector. Out: connections that were quiet a moment ago.
  * Reuse is last in first out: the newest idle connection is the one the server has least reason to have
@@ -13,6 +13,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/http/client_internal.h"
+#include "vm/http/h2.h"
 
 /* -- pools ----------------------------------------------------------------------------------------------- */
 
@@ -22,10 +23,11 @@ static uint8_t pool_bucket(cy_bytes host, uint16_t port)
                      CLIENT_POOL_BUCKETS); /* keys come from the configuration, not from peers */
 }
 
-static struct http_pool *pool_find(struct http_client *client, cy_bytes host, uint16_t port)
+static struct http_pool *pool_find(struct http_client *client, cy_bytes host, uint16_t port, bool speaks_h2)
 {
     for (struct http_pool *pool = client->buckets[pool_bucket(host, port)]; pool; pool = pool->next)
-        if (pool->port == port && cy_bytes_equal(pool->host, host)) return pool;
+        if (pool->port == port && pool->speaks_h2 == speaks_h2 && cy_bytes_equal(pool->host, host))
+            return pool;
     return NULL;
 }
 
@@ -48,10 +50,10 @@ static bool pool_format_text(struct http_pool *pool, uint8_t *space, size_t spac
     return ok;
 }
 
-cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
+cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6, bool speaks_h2,
                  struct http_pool **pool_out)
 {
-    struct http_pool *pool = pool_find(client, host, port);
+    struct http_pool *pool = pool_find(client, host, port, speaks_h2);
     if (pool) {
         *pool_out = pool_ref(pool);
         return CY_OK;
@@ -71,6 +73,7 @@ cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool 
     pool->refs = 1;
     pool->host = cy_bytes_of(space, host.count);
     pool->port = port;
+    pool->speaks_h2 = speaks_h2;
     pool->is_numeric = is_numeric;
     if (is_numeric) pool->numeric = numeric;
     if (!pool_format_text(pool, space + host.count + 1, text_bytes, is_v6)) {
@@ -175,6 +178,10 @@ static void pool_close_idle(struct upstream_connection *connection)
 struct upstream_carrier *pool_take(struct http_pool *pool, void *owner, const struct upstream_events *events)
 {
     CHECK(owner != NULL);
+    if (CY_UNLIKELY(pool->h2_newest != NULL)) {
+        struct upstream_carrier *carrier = h2_client_take(pool, owner, events);
+        if (carrier) return carrier;
+    }
     while (pool->idle_newest) {
         struct upstream_connection *connection = pool->idle_newest;
         struct upstream_carrier *carrier = &connection->carrier;
@@ -235,6 +242,8 @@ static const struct upstream_carrier_type pool_carrier_type;
 cy_err pool_add(struct http_pool *pool, struct stream *owned_stream, struct upstream_carrier **carrier_out)
 {
     struct http_client *client = pool->client;
+    if (pool->speaks_h2 || cy_bytes_equal(stream_info(owned_stream)->alpn, CY_BYTES("h2")))
+        return h2_client_add(pool, owned_stream, carrier_out);
     struct upstream_connection *connection = client->free_connections;
     if (connection) {
         client->free_connections = connection->next;

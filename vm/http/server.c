@@ -6,6 +6,7 @@
  * End:  http_server_free cuts everything off at once, but the loop still holds operations: memory goes with
  *       the last completion, one turn of the loop later.
  */
+#include "vm/http/h2.h"
 #include "vm/http/server_internal.h"
 
 #include "vm/base/check.h"
@@ -100,6 +101,36 @@ cy_bytes server_date(struct http_server *server)
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out)
 {
     *counters_out = *server->counters;
+}
+
+void server_link(struct http_server *server, struct server_connection *connection)
+{
+    connection->previous = NULL;
+    connection->next = server->connections;
+    if (connection->next) connection->next->previous = connection;
+    server->connections = connection;
+}
+
+void server_unlink(struct http_server *server, struct server_connection *connection)
+{
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        server->connections = connection->next;
+    if (connection->next) connection->next->previous = connection->previous;
+}
+
+uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYTES])
+{
+    struct builder builder;
+    builder_init(&builder);
+    if (stream) address_format(&stream_info(stream)->peer, false, &builder);
+    cy_bytes view = builder_view(&builder);
+    if (view.count > 2 && view.data[0] == '[') view = cy_bytes_slice(view, 1, view.count - 1);
+    if (builder.failed || view.count == 0 || view.count >= SERVER_PEER_TEXT_BYTES) view = CY_BYTES("unknown");
+    memcpy(text, view.data, view.count);
+    builder_fini(&builder);
+    return (uint8_t)view.count;
 }
 
 void server_make_room(struct http_server *server, const char *why)
@@ -225,6 +256,7 @@ static void server_free_memory(struct http_server *server)
         server->free_connections = connection->next;
         mem_free(connection);
     }
+    h2_server_fini(server);
     while (server->free_exchanges) {
         struct http_exchange *exchange = server->free_exchanges;
         server->free_exchanges = exchange->next;
@@ -241,9 +273,9 @@ void server_release(struct http_server *server)
 
 static void server_cut_off(struct http_server *server)
 {
-    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+    for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
-        if (connection->stream) connection_lose(connection, CY_ERR(CANCELLED));
+        connection->type->lose(connection, CY_ERR(CANCELLED));
     }
 }
 
@@ -290,11 +322,9 @@ void server_check_drained(struct http_server *server)
 static void server_close_idle(struct http_server *server)
 {
     intake_close_all(server);
-    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+    for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
-        if (connection->stream && !connection->carrier.exchange && !connection->carrier.tunnel &&
-            !connection->lingering)
-            connection_close(connection);
+        connection->type->drain(connection);
     }
 }
 

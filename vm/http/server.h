@@ -39,6 +39,7 @@ struct http_server_options {
     uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
     uint32_t body_idle_timeout_ms; /* 0: 60,000 */
     uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
+    bool refuses_http2;         /* its preface is a malformed request then; ALPN is the listener's matter */
     uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
                                     * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
     uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
@@ -53,8 +54,8 @@ CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
                                     struct http_server **server_out);
 /* Accepts on a listening descriptor. */
 CY_NODISCARD cy_err http_server_listen(struct http_server *server, int owned_descriptor);
-/* The same for a listener behind a load balancer: every connection begins with a PROXY protocol header, which says who the
- * client is. `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
+/* The same for a listener behind a load balancer: every connection begins with a PROXY protocol header, which says who
+ * the client is. `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
 struct address_range;
 CY_NODISCARD cy_err http_server_listen_proxied(struct http_server *server, int owned_descriptor,
                                                const struct address_range *trusted, uint32_t trusted_count);

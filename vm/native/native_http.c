@@ -239,7 +239,11 @@ enum native_outcome native_http_upstream(struct native_call *call)
         return NATIVE_FAIL;
     cy_err err = native_http_open_upstream(call, url, &upstream, &fault);
     if (cy_failed(err)) return native_http_bad_url(call, "http.upstream", err, url, fault);
-    upstream_set_proxy_protocol(upstream, proxy_protocol);
+    err = upstream_set_proxy_protocol(upstream, proxy_protocol);
+    if (cy_failed(err)) {
+        upstream_unref(&upstream);
+        return native_fail(call, err, "http.upstream: no proxy_protocol for HTTP/2 and https");
+    }
     upstream_set_times(upstream, &times);
     err = opaque_new(call->vm, &native_http_upstream_type, upstream, &result);
     if (cy_failed(err)) return native_fail(call, err, "http.upstream");

@@ -316,12 +316,14 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             runtime->serving.banner = mem_alloc(text.count + 1);
             if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
+        } else if (cy_bytes_equal(name, CY_BYTES("http2")) && value.tag == TAG_BOOL) {
+            runtime->serving.bounds.refuses_http2 = !value.as.b;
         } else if (serve_read_extra(runtime, call, name, value, &extra_taken)) {
             if (!extra_taken) return NATIVE_FAIL;
         } else {
             return native_fail(
                 call, CY_ERR(VALUE),
-                "http.serve: options are listen (list), banner (str), access_log (map), "
+                "http.serve: options are listen (list), banner (str), http2 (bool), access_log (map), "
                 "proxy_protocol (map), admin (str), numbers for header_ms, keep_alive_ms, "
                 "body_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; not \"%.*s\" "
                 "(%s)",

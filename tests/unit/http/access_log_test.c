@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/access_log_test.c: proves what lines of the access log look like, that no byte of a client ends a line
- * or a quoted text, that texts are cut at their limits, that lines are handed on in batches and by time, that losses are
- * counted in lines; and how the histogram of times is divided and summed.
+ * tests/unit/http/access_log_test.c: proves what lines of the access log look like, that no byte of a client ends a
+ * line or a quoted text, that texts are cut at their limits, that lines are handed on in batches and by time, that
+ * losses are counted in lines; and how the histogram of times is divided and summed.
  */
 #include "tests/support/loop_sim.h"
 #include "vm/base/builder.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tests/unit/net/proxy_protocol_test.c: proves that the examples of the specification are read as it says, that each
- * prefix of a good header asks for more and never reads past its end, that each changed byte is judged without harm, that
+ * prefix of a good header asks for more and never reads past its end, that each changed byte does no harm, that
  * what is malformed is refused, and that headers that are written read back equal; and what address ranges hold.
  */
 #include "vm/base/limits.h"
