@@ -142,6 +142,10 @@ TESTED = {
     "JWT_BYTES": (LIBRARY, "test_jwt_bytes"),
     "HASH_BYTES": (LIBRARY, "test_hash_bytes"),
     "RANDOM_BYTES": (LIBRARY, "test_random_bytes"),
+    "TLS_CERTIFICATES": ("tests/unit/net/tls_policy_test.c",
+                         "test_a_server_needs_certificates_and_client_certificates_an_authority"),
+    "TLS_PEM_BYTES": ("tests/unit/net/tls_policy_test.c", "test_a_file_past_the_limit_is_not_looked_at"),
+    "GENERATION_ROUNDS": ("tests/unit/net/master_test.c", "test_a_check_may_ask_for_more"),
     "LOAD_CONNECTIONS": (LOAD, AT_AND_PAST),
     "LOAD_ROWS": (LOAD, AT_AND_PAST),
     "LOAD_RATE": (LOAD, AT_AND_PAST),
@@ -163,6 +167,9 @@ PACE = {
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
     "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
     "HTTP2_MEMORY_FREE_BYTES": "tests/unit/http/h2_memory_test.c: what does not fit goes back to the system",
+    "TLS_WRITE_WINDOW_BYTES": "tests/unit/net/tls_stream_test.c: a slow reader costs a window; few sends",
+    "TLS_WARM": "tests/unit/net/tls_stream_test.c: idle connections give their buffers back",
+    "TLS_DEPTH": "default of an option; tests/unit/net/tls_policy_test.c: test_depth",
     "LISTEN_BACKLOG": "the kernel cuts it at somaxconn and says nothing",
 }
 # A time: a test that waited for it would prove that clocks go on. What is named goes through the same code with a time
@@ -179,6 +186,8 @@ TIME = {
     "UPGRADE_READY_MS": "a minute; tests/system/upgrade_test.py has new binaries that end sooner",
     "UPGRADE_BYTES": "LISTENERS rows of WORKERS lines each do not come near it",
     "ADMIN_CONNECTIONS": "the bound of every server (CONNECTIONS), with another number",
+    "TLS_SESSION_S": "two hours; OpenSSL keeps it",
+    "TLS_TICKET_KEY_S": "tests/unit/net/tls_policy_test.c asks for the keys of many hours",
     "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
     "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
     "CONNECT_TIMEOUT_MS": "default of an option",
@@ -204,6 +213,7 @@ SIZE = {
     "DNS_NAMES": "4096 names with a server that answers them: the oldest goes first, nothing is refused",
     "DNS_TRIES": "c-ares keeps it",
     "FOLDER_ENTRIES": "262144 files take a minute; tests/unit/sys/beneath_test.c bounds a list by its argument",
+    "TLS_UNANSWERED_BYTES": "OpenSSL answers one key update at a time, so no peer gets there: a second line",
     "DNS_ADDRESSES": "nothing is refused: the first 16 addresses of a name are tried",
 }
 

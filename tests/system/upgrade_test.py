@@ -187,7 +187,7 @@ def test_a_kept_connection_ends_in_order(folder):
 
 
 def test_an_idle_client_is_let_go(folder):
-    """A client that says nothing more keeps its connection for LIMIT_UPGRADE_IDLE_MS, and then the old master leaves."""
+    """A silent client keeps its connection for LIMIT_UPGRADE_IDLE_MS, and then the old master leaves."""
     server = Server(folder, 1)
     with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -85,6 +85,7 @@ void http_client_free(struct http_client **client_pointer)
     *client_pointer = NULL;
     client->live_count++; /* keeps the memory while idle connections are closed */
     client_close_idle(client);
+    tls_client_unref(&client->system_trust);
     client->freed = true;
     client_release(client);
 }
@@ -92,11 +93,10 @@ void http_client_free(struct http_client **client_pointer)
 /* -- upstreams ------------------------------------------------------------------------------------------- */
 
 struct client_url {
-    cy_bytes host;      /* without brackets */
-    cy_bytes host_text; /* with them */
-    uint16_t port;
-    bool is_v6, is_unix; /* is_unix: `host` is the socket's path */
-    bool speaks_h2;
+    struct pool_server server;
+    cy_bytes host_text; /* with brackets */
+    bool secure, is_default_port;
+    bool is_unix; /* server.host is the socket's path */
     cy_bytes base_path;
 };
 
@@ -130,10 +130,10 @@ static cy_err client_parse_unix(cy_bytes rest, struct client_url *url_out, const
 {
     size_t colon = cy_bytes_find(rest, ':');
     struct address ignored;
-    *url_out = (struct client_url){.host = cy_bytes_slice(rest, 0, colon), .is_unix = true};
+    *url_out = (struct client_url){.server.host = cy_bytes_slice(rest, 0, colon), .is_unix = true};
     if (colon < rest.count) url_out->base_path = cy_bytes_skip(rest, colon + 1);
     bool has_base = url_out->base_path.count > 0;
-    if (cy_failed(address_from_path(url_out->host, &ignored)) ||
+    if (cy_failed(address_from_path(url_out->server.host, &ignored)) ||
         (has_base && url_out->base_path.data[0] != '/'))
         return client_bad_url("a UNIX socket is written http://unix:/path[:/base], the path below 108 bytes",
                               fault_out);
@@ -144,23 +144,20 @@ static cy_err client_parse_unix(cy_bytes rest, struct client_url *url_out, const
 static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *url_out,
                                const char **fault_out)
 {
-    bool secure;
     cy_bytes authority, path;
     struct uri_host parts;
     if (cy_bytes_start_with(url, CY_BYTES(CLIENT_UNIX "/")))
         return client_parse_unix(cy_bytes_skip(url, sizeof CLIENT_UNIX - 1), url_out, fault_out);
-    url_out->speaks_h2 =
+    url_out->server.speaks_h2 =
         url.count > 6 && cy_bytes_equal_nocase(cy_bytes_slice(url, 0, 6), CY_BYTES("h2c://"));
-    if (url_out->speaks_h2) {
-        secure = false;
+    if (url_out->server.speaks_h2) {
+        url_out->secure = false;
         uri_split_authority(cy_bytes_skip(url, 6), &authority, &path);
-    } else if (!uri_split_absolute(url, &secure, &authority, &path)) {
+    } else if (!uri_split_absolute(url, &url_out->secure, &authority, &path)) {
         return client_bad_url(
-            "an upstream is written http://host[:port][/path], or h2c:// for HTTP/2 without TLS", fault_out);
-    }
-    if (secure) {
-        client_bad_url("https upstreams are not there yet; only http:// is", fault_out);
-        return CY_ERR(UNSUPPORTED);
+            "an upstream is written http://host[:port][/path], https://, or h2c:// for HTTP/2 "
+            "without TLS",
+            fault_out);
     }
     if (cy_bytes_find(authority, '@') < authority.count)
         return client_bad_url("a user name or password cannot stand in an upstream's URL", fault_out);
@@ -169,29 +166,62 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
         return client_bad_url("the host or port of the upstream's URL is malformed", fault_out);
     CY_TRY(client_check_path(&path, fault_out));
     url_out->is_unix = false;
-    url_out->is_v6 = parts.host.data[0] == '[';
+    url_out->server.is_v6 = parts.host.data[0] == '[';
     url_out->host_text = parts.host;
-    url_out->host = url_out->is_v6 ? cy_bytes_slice(parts.host, 1, parts.host.count - 1) : parts.host;
-    url_out->port = parts.port ? parts.port : 80;
+    url_out->server.host =
+        url_out->server.is_v6 ? cy_bytes_slice(parts.host, 1, parts.host.count - 1) : parts.host;
+    uint16_t default_port = url_out->secure ? 443 : 80;
+    url_out->server.port = parts.port ? parts.port : default_port;
+    url_out->is_default_port = url_out->server.port == default_port;
     url_out->base_path = path;
+    return CY_OK;
+}
+
+/* HTTP/2 would share one connection and its window among all requests; who wants that says so (h2c://). */
+cy_bytes http_client_alpn(void) { return CY_BYTES("\x08http/1.1"); }
+
+/* Reading the system's authorities takes milliseconds, once. */
+static cy_err client_system_trust(struct http_client *client, struct tls_client **trust_out,
+                                  const char **fault_out)
+{
+    if (!client->system_trust) {
+        struct tls_client_options options = {.use_system = true, .alpn = http_client_alpn()};
+        struct builder fault;
+        builder_init(&fault);
+        cy_err err = tls_client_new(&options, &client->system_trust, &fault);
+        builder_fini(&fault);
+        if (cy_failed(err) && fault_out) *fault_out = "the system's certificate authorities cannot be read";
+        CY_TRY(err);
+    }
+    *trust_out = client->system_trust;
     return CY_OK;
 }
 
 cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
                      const char **fault_out)
 {
+    return upstream_open_tls(client, url, NULL, CY_BYTES_NONE, upstream_out, fault_out);
+}
+
+cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_client *trust, cy_bytes name,
+                         struct upstream **upstream_out, const char **fault_out)
+{
     uint8_t space[LIMIT_NAME_BYTES + 8];
     struct client_url parts;
     if (fault_out) *fault_out = NULL;
     CY_TRY(client_parse_url(url, space, &parts, fault_out));
+    if (!parts.secure && (trust || name.count > 0))
+        return client_bad_url("trust and name are for https:// only", fault_out);
+    if (parts.secure && !trust) CY_TRY(client_system_trust(client, &trust, fault_out));
+    if (name.count == 0) name = parts.server.host;
     struct upstream *upstream = mem_alloc(sizeof *upstream + parts.base_path.count);
     if (!upstream) return CY_ERR(NO_MEMORY);
     struct http_pool *pool;
-    cy_err err = pool_open(client, parts.host, parts.port, parts.is_v6, parts.speaks_h2, &pool);
+    cy_err err = pool_open(client, &parts.server, trust, name, &pool);
     if (cy_failed(err)) {
         mem_free(upstream);
         if (cy_is(err, CY_ERR_BAD_ADDRESS))
-            return client_bad_url("the IPv6 address in the upstream's URL is malformed", fault_out);
+            return client_bad_url("the IPv6 address or the name of the upstream is malformed", fault_out);
         return err;
     }
     uint8_t *path = (uint8_t *)(upstream + 1);
@@ -204,7 +234,7 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
         upstream->authority = CY_BYTES("localhost"); /* a socket has no name of its own */
     else
         upstream->authority =
-            parts.port == 80 ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
+            parts.is_default_port ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
     upstream->times = (struct http_times){.connect_ms = client->options.connect_timeout_ms,
                                           .first_byte_ms = client->options.first_byte_timeout_ms,
                                           .idle_ms = client->options.idle_timeout_ms,
@@ -217,7 +247,7 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
 cy_err upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version)
 {
     CHECK(version <= 2);
-    if (version && upstream->pool->speaks_h2) return CY_ERR(UNSUPPORTED);
+    if (version && (upstream->pool->speaks_h2 || upstream->pool->tls)) return CY_ERR(UNSUPPORTED);
     upstream->proxy_protocol = version;
     return CY_OK;
 }

@@ -3,8 +3,8 @@
  * vm/http/client_internal.h: upstreams, pools, what carries a request to a server, and how one is made. For vm/http
  * only.
  *
- *   upstream ──► pool (host, port) ──► idle connections, last in first out
- *                     ▲ connector: name ─► addresses in turn ─► connection ─► owner ─► pool or close
+ *   upstream ──► pool (host, port, TLS policy) ──► idle connections, last in first out
+ *                     ▲ connector: name ─► addresses in turn ─► TLS ─► connection ─► owner ─► pool or close
  *
  * A request's owner (proxy*.c) knows struct upstream_carrier only: an HTTP/1 connection (pool.c) or an HTTP/2
  * stream (h2_client.c). As in carrier.h, what happens for every request is a field, what differs between protocols a
@@ -21,6 +21,7 @@
 #include "vm/http/head_write.h"
 #include "vm/http/relay.h"
 #include "vm/net/dns.h"
+#include "vm/net/tls.h"
 
 #define CLIENT_POOL_BUCKETS 256
 
@@ -34,9 +35,10 @@ struct http_client {
     struct http_pool *buckets[CLIENT_POOL_BUCKETS];
     struct upstream_connection *free_connections;
     struct http_connector *free_connectors;
-    struct h2_client *h2; /* NULL: nobody has spoken HTTP/2 yet */
-    uint32_t live_count;  /* pools, and connections and connectors whose completions may still come */
-    bool freed;           /* by its owner: memory goes with the last completion */
+    struct h2_client *h2;            /* NULL: nobody has spoken HTTP/2 yet */
+    struct tls_client *system_trust; /* made for the first https upstream without a policy of its own */
+    uint32_t live_count; /* pools, and connections and connectors whose completions may still come */
+    bool freed;          /* by its owner: memory goes with the last completion */
 };
 
 struct http_pool {
@@ -49,6 +51,7 @@ struct http_pool {
     struct http_connector *connecting;                   /* speaks_h2: the one that the others wait for */
     struct http_connector *waiting_first, *waiting_last; /* for a stream on what it makes */
     bool speaks_h2;                                      /* with prior knowledge */
+    struct tls_target *tls;                              /* NULL: plain */
     bool is_numeric;
     struct address numeric; /* with the port */
     uint16_t port;
@@ -63,7 +66,7 @@ struct upstream {
     struct http_pool *pool;
     cy_bytes base_path;      /* "/api", without a slash at its end; may be empty */
     struct http_times times; /* all but total_ms are set */
-    cy_bytes authority;      /* for Host when the client sent none: without the port when it is 80 */
+    cy_bytes authority;      /* for Host when the client sent none: without the port of the scheme */
 };
 
 /* What the owner of a carrier is told. */
@@ -159,8 +162,15 @@ struct upstream_connection {
 };
 
 /* -- pool.c -- */
-CY_NODISCARD cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
-                              bool speaks_h2, struct http_pool **pool_out);
+struct pool_server {
+    cy_bytes host; /* without brackets */
+    uint16_t port;
+    bool is_v6;
+    bool speaks_h2; /* with prior knowledge */
+};
+/* `trust` NULL: plain. */
+CY_NODISCARD cy_err pool_open(struct http_client *client, const struct pool_server *server,
+                              struct tls_client *trust, cy_bytes name, struct http_pool **pool_out);
 struct http_pool *pool_ref(struct http_pool *pool);
 void pool_unref(struct http_pool **pool);
 /* A quiet idle connection, owned by the caller from here on; NULL when there is none. */
@@ -179,11 +189,13 @@ struct http_connector {
     struct timer timer;
     struct loop_connect connect;
     struct dns_query query;
+    struct stream *stream; /* while the handshake goes on */
+    struct stream_ready ready;
     uint64_t deadline_ms;
     uint32_t address_index;
-    cy_err err; /* of the last address tried */
-    bool connecting, resolving;
-    bool waiting; /* in pool->waiting_first: another one makes the connection */
+    cy_err err;                            /* of the last address tried */
+    bool connecting, resolving, preparing; /* `connect`, `query`, `ready` are outstanding */
+    bool waiting;                          /* in pool->waiting_first: another one makes the connection */
 };
 CY_NODISCARD cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
                                     void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),

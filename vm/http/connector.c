@@ -3,8 +3,8 @@
  * vm/http/connector.c: from a pool's host and port to a connection: look-up, then one address after the
  * other.
  *
- *   start ─► numeric ────────────────► connect ─ok─► done(connection)
- *     └────► name ─► look-up ─► address 0 ─┘ │failed or late
+ *   start ─► numeric ────────────────► connect ─ok─► TLS, where asked for ─ok─► done(connection)
+ *     └────► name ─► look-up ─► address 0 ─┘ │failed or late  │
  *                      └failed─► done(err)   └► next address, none left: done(err)
  *
  * The whole may last timeout_ms; each address gets an equal share of what is left, so that one that
@@ -30,7 +30,7 @@ static struct loop *connector_loop(const struct http_connector *connector)
 static void connector_release(struct http_connector *connector)
 {
     struct http_client *client = connector->pool->client;
-    DCHECK(!connector->connecting && !connector->resolving);
+    DCHECK(!connector->connecting && !connector->resolving && !connector->preparing);
     loop_timer_clear(client->options.loop, &connector->timer);
     pool_unref(&connector->pool);
     connector->next = client->free_connectors;
@@ -95,11 +95,45 @@ static void connector_finish(struct http_connector *connector, struct upstream_c
     pool_unref(&pool);
 }
 
-static cy_err connector_adopt(struct http_connector *connector, struct upstream_carrier **carrier_out)
+static void connector_on_ready(struct stream_ready *ready)
 {
+    struct http_connector *connector = CY_CONTAINER_OF(ready, struct http_connector, ready);
+    struct stream *stream = connector->stream; /* NULL: our timer closed it, or the owner is gone */
+    connector->preparing = false;
+    connector->stream = NULL;
+    if (!connector->owner) {
+        stream_close(&stream);
+        connector_release(connector);
+        return;
+    }
+    if (!stream || cy_failed(ready->err)) {
+        connector->err = stream ? ready->err : CY_ERR(TIMEOUT);
+        stream_close(&stream);
+        connector_try_next(connector);
+        return;
+    }
+    struct upstream_carrier *carrier = NULL;
+    cy_err err = pool_add(connector->pool, stream, &carrier);
+    connector_finish(connector, carrier, err);
+}
+
+/* Connected: the handshake, where there is one. */
+static void connector_prepare(struct http_connector *connector)
+{
+    struct upstream_carrier *carrier = NULL;
     struct stream *stream;
-    CY_TRY(stream_tcp_new(connector_loop(connector), connector->connect.socket, &stream));
-    return pool_add(connector->pool, stream, carrier_out);
+    cy_err err = stream_tcp_new(connector_loop(connector), connector->connect.socket, &stream);
+    if (!cy_failed(err) && connector->pool->tls) {
+        err = tls_target_stream(connector->pool->tls, stream, &connector->stream);
+        if (!cy_failed(err)) {
+            connector->preparing = true;
+            connector->ready.done = connector_on_ready;
+            stream_ready_start(connector->stream, &connector->ready);
+            return;
+        }
+    }
+    if (!cy_failed(err)) err = pool_add(connector->pool, stream, &carrier);
+    connector_finish(connector, carrier, err);
 }
 
 static void connector_on_connected(struct loop_op *op)
@@ -118,9 +152,7 @@ static void connector_on_connected(struct loop_op *op)
         connector_try_next(connector);
         return;
     }
-    struct upstream_carrier *carrier = NULL;
-    cy_err err = connector_adopt(connector, &carrier);
-    connector_finish(connector, carrier, err);
+    connector_prepare(connector);
 }
 
 static uint32_t connector_share_ms(const struct http_connector *connector)
@@ -156,6 +188,10 @@ static void connector_on_timer(struct timer *timer)
     }
     if (connector->connecting) {
         loop_connect_cancel(connector_loop(connector), &connector->connect);
+        return;
+    }
+    if (connector->preparing) {
+        stream_close(&connector->stream); /* `ready` completes and goes on to the next address */
         return;
     }
     if (!connector->resolving) return;
@@ -284,6 +320,10 @@ void connector_cancel(struct http_connector **connector_pointer)
     if (connector->resolving) {
         dns_cancel(&connector->query);
         connector->resolving = false;
+    }
+    if (connector->preparing) {
+        stream_close(&connector->stream); /* `ready` completes and frees */
+        return;
     }
     if (!connector->connecting) {
         connector_release(connector);

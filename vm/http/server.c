@@ -11,6 +11,7 @@
 
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
+#include "vm/net/tls.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -145,6 +146,7 @@ void server_make_room(struct http_server *server, const char *why)
 
 void server_serve(struct http_listener *listener, struct stream *owned_stream)
 {
+    if (listener->tls && cy_failed(tls_server_stream(listener->tls, owned_stream, &owned_stream))) return;
     connection_start(listener->server, owned_stream);
 }
 
@@ -184,6 +186,21 @@ static void server_on_starved(struct loop_accept *accept)
 
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)
 {
+    return http_server_listen_tls(server, owned_descriptor, NULL, NULL);
+}
+
+void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
+{
+    for (; listener; listener = listener->sibling) {
+        struct tls_server *before = listener->tls;
+        listener->tls = tls ? tls_server_ref(tls) : NULL;
+        tls_server_unref(&before);
+    }
+}
+
+cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, struct tls_server *tls,
+                              struct http_listener **listener_out)
+{
     struct http_listener *listener = mem_alloc_zeroed(sizeof *listener);
     struct loop_socket *socket = NULL;
     cy_err err = loop_socket_open(server->options.loop, owned_descriptor, &socket);
@@ -198,6 +215,8 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     listener->server = server;
     listener->socket = socket;
     listener->accept.op.done = server_on_accept;
+    listener->tls = tls ? tls_server_ref(tls) : NULL;
+    if (listener_out) *listener_out = listener;
     listener->accept.starved = server_on_starved;
     listener->next = server->listeners;
     server->listeners = listener;
@@ -207,19 +226,19 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     return CY_OK;
 }
 
-cy_err http_server_listen_proxied(struct http_server *server, int owned_descriptor,
-                                  const struct address_range *trusted, uint32_t trusted_count)
+cy_err http_listener_want_header(struct http_listener *listener, const struct address_range *trusted,
+                                 uint32_t trusted_count)
 {
-    if (trusted_count > LIMIT_PROXY_PROTOCOL_PEERS) {
-        close(owned_descriptor);
-        return CY_ERR(TOO_MANY);
-    }
-    CY_TRY(http_server_listen(server, owned_descriptor));
-    struct http_listener *listener = server->listeners; /* the newest */
+    if (trusted_count > LIMIT_PROXY_PROTOCOL_PEERS) return CY_ERR(TOO_MANY);
     listener->wants_proxy_protocol = true;
     listener->trusted_count = trusted_count;
     if (trusted_count) memcpy(listener->trusted, trusted, trusted_count * sizeof *trusted);
     return CY_OK;
+}
+
+void http_listener_join(struct http_listener *listener, struct http_listener *before)
+{
+    listener->sibling = before;
 }
 
 cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream)
@@ -249,6 +268,7 @@ static void server_free_memory(struct http_server *server)
     while (server->listeners) {
         struct http_listener *listener = server->listeners;
         server->listeners = listener->next;
+        tls_server_unref(&listener->tls);
         mem_free(listener);
     }
     while (server->free_connections) {

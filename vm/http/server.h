@@ -25,6 +25,9 @@
 struct http_server;
 struct http_exchange;
 struct access_log;
+struct http_listener;
+struct tls_server;
+struct address_range;
 
 struct http_server_options {
     struct loop *loop;
@@ -54,11 +57,19 @@ CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
                                     struct http_server **server_out);
 /* Accepts on a listening descriptor. */
 CY_NODISCARD cy_err http_server_listen(struct http_server *server, int owned_descriptor);
-/* The same for a listener behind a load balancer: every connection begins with a PROXY protocol header, which says who
- * the client is. `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
-struct address_range;
-CY_NODISCARD cy_err http_server_listen_proxied(struct http_server *server, int owned_descriptor,
-                                               const struct address_range *trusted, uint32_t trusted_count);
+/* The same behind TLS (a reference is taken; NULL: plain). The listener is the server's own. */
+CY_NODISCARD cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor,
+                                           struct tls_server *tls, struct http_listener **listener_out);
+/* What new connections get from now on; those there are keep what they have. NULL: plain. */
+void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls);
+/* The protocols that a server speaks, for tls_server_options.alpn. */
+cy_bytes http_server_alpn(void);
+/* Its connections begin with a PROXY protocol header, which says who the client is: behind a load balancer.
+ * `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
+CY_NODISCARD cy_err http_listener_want_header(struct http_listener *listener,
+                                              const struct address_range *trusted, uint32_t trusted_count);
+/* Another descriptor of the same address: http_listener_set_tls on the later one is for both. */
+void http_listener_join(struct http_listener *listener, struct http_listener *before);
 /* One connection from elsewhere: tests run a whole request over a loopback stream. Who the client is, and whether it
  * is secure, its stream_info says. */
 CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream);

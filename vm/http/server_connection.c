@@ -390,6 +390,18 @@ static bool connection_speaks_h1(const struct stream_info *info)
     return info->alpn.count == 0 || cy_bytes_equal(info->alpn, CY_BYTES("http/1.1"));
 }
 
+cy_bytes http_server_alpn(void) { return CY_BYTES("\x02h2\x08http/1.1"); }
+
+/* Strangers and their scanners fail in many ways, none of which is an error of ours. */
+static void connection_on_unready(struct http_connection *connection, cy_err err)
+{
+    char text[128];
+    if (!cy_is(err, CY_ERR_CANCELLED))
+        log_write(server_log(connection->carrier.server), LOG_DEBUG, "client %.*s: no connection: %s (%d)",
+                  CY_BYTES_ARG(connection_peer_text(&connection->carrier)),
+                  cy_err_describe(err, false, text, sizeof text), (int)err.detail);
+}
+
 static void connection_on_ready(struct stream_ready *ready)
 {
     struct http_connection *connection = CY_CONTAINER_OF(ready, struct http_connection, ready);
@@ -403,7 +415,8 @@ static void connection_on_ready(struct stream_ready *ready)
         connection_read(connection);
         return;
     }
-    if (info && cy_bytes_equal(info->alpn, CY_BYTES("h2"))) {
+    if (info && cy_bytes_equal(info->alpn, CY_BYTES("h2")) &&
+        !connection->carrier.server->options.refuses_http2) {
         connection_hand_over_h2(connection);
         return;
     }
@@ -411,6 +424,8 @@ static void connection_on_ready(struct stream_ready *ready)
         log_write(server_log(connection->carrier.server), LOG_WARN,
                   "client %.*s agreed on %.*s, which is not there",
                   CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
+    else
+        connection_on_unready(connection, ready->err);
     connection_close(connection);
 }
 

@@ -140,6 +140,8 @@ struct http_listener {
     struct http_server *server;
     struct loop_socket *socket; /* NULL: closed */
     struct loop_accept accept;
+    struct tls_server *tls;        /* a reference; NULL: plain */
+    struct http_listener *sibling; /* of the same address; NULL: none */
     bool wants_proxy_protocol;
     uint32_t trusted_count; /* 0: every peer */
     struct address_range trusted[LIMIT_PROXY_PROTOCOL_PEERS];

@@ -154,42 +154,6 @@ static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
     }
 }
 
-/* -- listening ----------------------------------------------------------------------------------------------------- */
-struct serve_taking {
-    struct runtime *runtime;
-    const struct serve_proxied *proxied; /* NULL: clients come themselves */
-};
-
-static cy_err serve_take_listener(void *context, int owned_descriptor)
-{
-    const struct serve_taking *taking = context;
-    struct http_server *server = taking->runtime->server;
-    const struct serve_proxied *proxied = taking->proxied;
-    if (!proxied) return http_server_listen(server, owned_descriptor);
-    return http_server_listen_proxied(server, owned_descriptor, proxied->trusted, proxied->trusted_count);
-}
-
-static cy_err serve_take_admin(void *context, int owned_descriptor)
-{
-    return serve_admin_listen(context, owned_descriptor);
-}
-
-static bool serve_listen(struct runtime *runtime)
-{
-    struct serving *serving = &runtime->serving;
-    for (uint32_t i = 0; i < serving->listen_count; i++) {
-        struct serve_taking taking = {runtime, serve_extra_proxied(&serving->extra, serving->listen[i])};
-        if (!serve_address_open(runtime, serving->listen[i], serve_take_listener, &taking)) return false;
-    }
-    if (!serving->extra.admin) return true;
-    cy_err err = serve_admin_open(runtime);
-    if (cy_failed(err)) {
-        log_write(&runtime->log, LOG_ERROR, "admin: %s", cy_err_text(err, false));
-        return true;
-    }
-    return serve_address_open(runtime, serving->extra.admin, serve_take_admin, runtime);
-}
-
 void serve_begin(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
@@ -260,28 +224,14 @@ static cy_err serve_watch(struct runtime *runtime)
 }
 
 /* -- http.serve ------------------------------------------------------------------------------------------ */
-static enum native_outcome serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
+static bool serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
 {
-    if (list_count(list) == 0 || list_count(list) > LIMIT_SERVE_LISTEN) {
-        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses (SERVE_LISTEN)",
-                           LIMIT_SERVE_LISTEN);
-    }
-    for (size_t i = 0; i < list_count(list); i++) {
-        cy_value item = list_get(list, i);
-        cy_bytes text = item.tag == TAG_STR ? string_bytes(item) : CY_BYTES_NONE;
-        if (!address_can_listen(text)) {
-            return native_fail(
-                call, CY_ERR(BAD_ADDRESS),
-                "http.serve: \"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", "
-                "\":80\", \"fd@3\", \"unix:/run/web.sock\"",
-                CY_BYTES_ARG(text));
-        }
-        char *copy = mem_alloc(text.count + 1);
-        if (!copy) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
-        memcpy(copy, text.data, text.count + 1);
-        serving->listen[serving->listen_count++] = copy;
-    }
-    return NATIVE_DONE;
+    struct builder fault;
+    builder_init(&fault);
+    cy_err err = serve_addresses_read(call->vm, list, serving->listen, &serving->listen_count, &fault);
+    if (cy_failed(err)) native_fail(call, err, "http.serve: %.*s", CY_BYTES_ARG(builder_view(&fault)));
+    builder_fini(&fault);
+    return !cy_failed(err);
 }
 
 /* False: the name is no such option. */
@@ -301,7 +251,8 @@ static bool serve_read_extra(struct runtime *runtime, struct native_call *call, 
 static enum native_outcome serve_read_options(struct runtime *runtime, struct native_call *call)
 {
     cy_value key, value;
-    bool listen = false, extra_taken;
+    if (!native_has_arg(call, 0)) return NATIVE_DONE;
+    bool extra_taken;
     for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         enum native_http_taken taken =
@@ -309,8 +260,7 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
         if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
         if (taken == NATIVE_HTTP_TAKEN) continue;
         if (cy_bytes_equal(name, CY_BYTES("listen")) && value.tag == TAG_LIST) {
-            listen = true;
-            if (serve_read_listen(&runtime->serving, call, value) != NATIVE_DONE) return NATIVE_FAIL;
+            if (!serve_read_listen(&runtime->serving, call, value)) return NATIVE_FAIL;
         } else if (cy_bytes_equal(name, CY_BYTES("banner")) && value.tag == TAG_STR) {
             cy_bytes text = string_bytes(value);
             runtime->serving.banner = mem_alloc(text.count + 1);
@@ -330,14 +280,12 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
                 CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
-    if (!listen) return native_fail(call, CY_ERR(VALUE), "http.serve: the option listen is missing");
     return NATIVE_DONE;
 }
 
 static void serve_forget_options(struct serving *serving)
 {
-    for (uint32_t i = 0; i < serving->listen_count; i++) mem_free(serving->listen[i]);
-    serving->listen_count = 0;
+    serve_addresses_fini(serving->listen, &serving->listen_count);
     mem_free(serving->banner);
     serving->banner = NULL;
     serve_extra_fini(&serving->extra);
@@ -375,7 +323,7 @@ static void serve_cancelled(void *operation) { ((struct runtime *)operation)->se
 
 enum native_outcome serve_start(struct runtime *runtime, struct native_call *call)
 {
-    if (runtime->serving.listen_count > 0) {
+    if (runtime->server) {
         return native_fail(call, CY_ERR(UNSUPPORTED), "http.serve: this process serves already");
     }
     if (serve_read_options(runtime, call) != NATIVE_DONE) {

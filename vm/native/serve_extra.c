@@ -66,10 +66,11 @@ static cy_err serve_extra_read_log(struct vm *vm, cy_value value, struct serve_e
     return CY_OK;
 }
 
-static cy_err serve_extra_read_admin(cy_bytes text, struct serve_extra *extra, struct builder *fault)
+static cy_err serve_extra_read_admin(struct vm *vm, cy_bytes text, struct serve_extra *extra,
+                                     struct builder *fault)
 {
     if (!address_can_listen(text)) {
-        builder_printf(fault, "admin: \"%.*s\" is no address", CY_BYTES_ARG(text));
+        builder_printf(fault, vm_text(vm, "admin: \"%.*s\" is no address"), CY_BYTES_ARG(text));
         return CY_ERR(BAD_ADDRESS);
     }
     char *copy = serve_extra_copy(text);
@@ -79,10 +80,11 @@ static cy_err serve_extra_read_admin(cy_bytes text, struct serve_extra *extra, s
     return CY_OK;
 }
 
-static cy_err serve_extra_read_peers(cy_value list, struct serve_proxied *row, struct builder *fault)
+static cy_err serve_extra_read_peers(struct vm *vm, cy_value list, struct serve_proxied *row,
+                                     struct builder *fault)
 {
     if (list_count(list) == 0 || list_count(list) > LIMIT_PROXY_PROTOCOL_PEERS) {
-        builder_printf(fault, "proxy_protocol: 1..%d address ranges (PROXY_PROTOCOL_PEERS)",
+        builder_printf(fault, vm_text(vm, "proxy_protocol: 1..%d address ranges (PROXY_PROTOCOL_PEERS)"),
                        LIMIT_PROXY_PROTOCOL_PEERS);
         return CY_ERR(VALUE);
     }
@@ -90,8 +92,9 @@ static cy_err serve_extra_read_peers(cy_value list, struct serve_proxied *row, s
         cy_value item = list_get(list, i);
         cy_bytes text = item.tag == TAG_STR ? string_bytes(item) : CY_BYTES_NONE;
         if (cy_failed(address_range_from_text(text, &row->trusted[row->trusted_count]))) {
-            builder_printf(fault, "proxy_protocol: \"%.*s\" is no address range; example: \"10.0.0.0/8\"",
-                           CY_BYTES_ARG(text));
+            builder_printf(
+                fault, vm_text(vm, "proxy_protocol: \"%.*s\" is no address range; example: \"10.0.0.0/8\""),
+                CY_BYTES_ARG(text));
             return CY_ERR(BAD_ADDRESS);
         }
         row->trusted_count++;
@@ -100,14 +103,17 @@ static cy_err serve_extra_read_peers(cy_value list, struct serve_proxied *row, s
 }
 
 /* {"127.0.0.1:80": true, ":8443": ["10.0.0.0/8"]}: listeners by their address, and whom they believe. */
-static cy_err serve_extra_read_proxied(cy_value map, struct serve_extra *extra, struct builder *fault)
+static cy_err serve_extra_read_proxied(struct vm *vm, cy_value map, struct serve_extra *extra,
+                                       struct builder *fault)
 {
     cy_value key, value;
     for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
         bool good = key.tag == TAG_STR && ((value.tag == TAG_BOOL && value.as.b) || value.tag == TAG_LIST);
         if (!good || extra->proxied_count == LIMIT_SERVE_LISTEN) {
-            builder_text(fault,
-                         "proxy_protocol maps addresses of listen to true or to a list of address ranges");
+            builder_text(
+                fault,
+                vm_text(vm,
+                        "proxy_protocol maps addresses of listen to true or to a list of address ranges"));
             return CY_ERR(VALUE);
         }
         struct serve_proxied *row = mem_alloc_zeroed(sizeof *row);
@@ -115,7 +121,7 @@ static cy_err serve_extra_read_proxied(cy_value map, struct serve_extra *extra, 
         extra->proxied[extra->proxied_count++] = row;
         row->address = serve_extra_copy(string_bytes(key));
         if (!row->address) return CY_ERR(NO_MEMORY);
-        if (value.tag == TAG_LIST) CY_TRY(serve_extra_read_peers(value, row, fault));
+        if (value.tag == TAG_LIST) CY_TRY(serve_extra_read_peers(vm, value, row, fault));
     }
     return CY_OK;
 }
@@ -129,11 +135,11 @@ bool serve_extra_read(struct vm *vm, cy_bytes name, cy_value value, struct serve
         return true;
     }
     if (cy_bytes_equal(name, CY_BYTES("proxy_protocol")) && (value.tag == TAG_MAP || value_is_nil(value))) {
-        if (!value_is_nil(value)) *err_out = serve_extra_read_proxied(value, extra, fault);
+        if (!value_is_nil(value)) *err_out = serve_extra_read_proxied(vm, value, extra, fault);
         return true;
     }
     if (cy_bytes_equal(name, CY_BYTES("admin")) && (value.tag == TAG_STR || value_is_nil(value))) {
-        if (!value_is_nil(value)) *err_out = serve_extra_read_admin(string_bytes(value), extra, fault);
+        if (!value_is_nil(value)) *err_out = serve_extra_read_admin(vm, string_bytes(value), extra, fault);
         return true;
     }
     return false;
