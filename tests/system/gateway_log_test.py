@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/gateway_log_test.py: proves that the gateway writes the access log that its file asks for, with the upstream
-# and what became of the request, that a reload changes it, that the admin listener answers with numbers of all workers and
-# nothing else, that neither is there by default or with GW_SHADOW, and that mistakes are told with their place.
+# tests/system/gateway_log_test.py: proves that the gateway writes the access log that its file asks for, with the
+# upstream and what became of the request, that a reload changes it, that the admin listener answers with numbers of all
+# workers and nothing else, that neither is there by default or with GW_SHADOW, and that mistakes are told with their
+# place.
 
 import json
 import pathlib
@@ -101,8 +102,8 @@ def test_admin(folder):
 def test_shadow_opens_neither(folder):
     up = Upstream("up")
     admin, log = free_port(), folder / "access.log"
-    gateway = Logged(compile_gateway(folder), yaml_of(up, f"admin: {{listen: 127.0.0.1:{admin}}}\nlog: {{access: {log}}}\n"),
-                     folder, GW_SHADOW=1)
+    more = f"admin: {{listen: 127.0.0.1:{admin}}}\nlog: {{access: {log}}}\n"
+    gateway = Logged(compile_gateway(folder), yaml_of(up, more), folder, GW_SHADOW=1)
     gateway.get("a.local", "/")
     gateway.send(signal.SIGTERM)
     gateway.wait_exit()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/proxy_protocol_test.py: proves that a listener which wants a PROXY header takes the client's address from it,
-# closes what has none, a bad one or no right to one, and that an upstream gets such a header; that UNIX sockets and
+# tests/system/proxy_protocol_test.py: proves that a listener which wants a PROXY header takes the client's address from
+# it, closes what has none, a bad one or no right to one, and that an upstream gets such a header; that UNIX sockets and
 # IPv6 addresses are listened on and connected to; and that inherited sockets (fd@N) are served.
 
 import pathlib

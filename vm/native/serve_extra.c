@@ -55,7 +55,10 @@ static cy_err serve_extra_read_log(struct vm *vm, cy_value value, struct serve_e
         good = format.tag == TAG_STR && serve_extra_read_format(string_bytes(format), &word);
     if (!good) {
         builder_text(
-            fault, "access_log is {to: \"stdout\" or a path, format: \"json\", \"combined\" or \"common\"}");
+            fault,
+            vm_text(
+                vm,
+                "access_log is {to: \"stdout\" or a path, format: \"json\", \"combined\" or \"common\"}"));
         return CY_ERR(VALUE);
     }
     char *copy = serve_extra_copy(string_bytes(to));
