@@ -168,7 +168,7 @@ static void server_on_accept(struct loop_op *op)
     }
     struct loop_socket *socket;
     struct stream *stream;
-    if (cy_failed(loop_socket_open(server->options.loop, accept->descriptor, &socket))) return;
+    if (cy_failed(loop_socket_open_accepted(server->options.loop, accept->descriptor, &socket))) return;
     if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
     stream_set_addresses(stream, &accept->peer, NULL);
     if (listener->wants_proxy_protocol)
@@ -281,6 +281,11 @@ static void server_free_memory(struct http_server *server)
         struct http_exchange *exchange = server->free_exchanges;
         server->free_exchanges = exchange->next;
         mem_free(exchange);
+    }
+    while (server->free_writes) {
+        struct connection_write *write = server->free_writes;
+        server->free_writes = write->next;
+        mem_free(write);
     }
     mem_free(server);
 }

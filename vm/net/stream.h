@@ -43,13 +43,15 @@ struct stream_ready {
     struct stream *stream;
 };
 
-/* Who is at the other end and what was agreed on. Complete once ready; views are good as long as the stream. */
+/* Who is at the other end and what was agreed on. Complete once ready; views are good as long as the stream, the struct
+ * until the next stream_info of the same loop. */
 struct stream_info {
-    bool secure;                /* nobody between could read or change the bytes */
-    cy_bytes alpn;              /* RFC 7301; empty: nothing was agreed on */
-    cy_bytes sni;               /* the name that the client asked for; empty: none */
-    cy_bytes peer_certificate;  /* DER, verified; empty: none */
-    struct address peer, local; /* `bytes` 0: not known (no socket) */
+    bool secure;               /* nobody between could read or change the bytes */
+    cy_bytes alpn;             /* RFC 7301; empty: nothing was agreed on */
+    cy_bytes sni;              /* the name that the client asked for; empty: none */
+    cy_bytes peer_certificate; /* DER, verified; empty: none */
+    struct address peer;       /* `bytes` 0: not known (no socket) */
+    struct address local;      /* the same; of stream_info_with_local, where nobody set it */
     /* Where the stream's bytes are the socket's own bytes, for splice and sendfile; -1 where they are not (TLS). What
      * was pushed back is not in the socket. */
     int descriptor;
@@ -61,13 +63,15 @@ struct stream_type {
     void (*read_cancel)(struct stream *stream);
     void (*write)(struct stream *stream, struct stream_write *write);
     void (*ready)(struct stream *stream, struct stream_ready *ready);
-    const struct stream_info *(*info)(struct stream *stream);
+    const struct stream_info *(*info)(struct stream *stream, bool with_local);
     /* What stands in `info` from now on. NULL: leave that one. */
     void (*set_addresses)(struct stream *stream, const struct address *peer, const struct address *local);
     bool (*is_quiet)(struct stream *stream);
     void (*shutdown_write)(struct stream *stream);
     void (*abort_on_close)(struct stream *stream);
     void (*close)(struct stream *stream); /* frees; outstanding operations complete with CANCELLED first */
+    /* Reads may allow a pipe, writes may have one (loop.h): read->receive.pipe_bytes_max, write->send.pipe. */
+    bool takes_pipes;
 };
 struct stream {
     const struct stream_type *type;
@@ -101,8 +105,14 @@ static inline void stream_ready_start(struct stream *s, struct stream_ready *rea
 {
     s->type->ready(s, ready);
 }
-/* Borrowed until the stream is closed. The first call may ask the system for addresses. */
-static inline const struct stream_info *stream_info(struct stream *s) { return s->type->info(s); }
+/* Borrowed until the next call of it in this loop: what is idle keeps little. The first call may ask the system for
+ * addresses. */
+static inline const struct stream_info *stream_info(struct stream *s) { return s->type->info(s, false); }
+/* The same for who wants to know our own end too: a call of the system's, once, that no request needs. */
+static inline const struct stream_info *stream_info_with_local(struct stream *s)
+{
+    return s->type->info(s, true);
+}
 /* For who knows them better than the socket: the accept that was told the peer, a PROXY protocol header. */
 static inline void stream_set_addresses(struct stream *s, const struct address *peer,
                                         const struct address *local)
@@ -112,6 +122,10 @@ static inline void stream_set_addresses(struct stream *s, const struct address *
 /* Pushes back what was read too far (behind a PROXY protocol header, or while finding out which protocol is spoken):
  * the next read gives this very buffer. No read may be outstanding, nothing else pushed back. */
 void stream_unread(struct stream *stream, struct buffer *owned_buffer);
+static inline bool stream_takes_pipes(const struct stream *s)
+{
+    return s->type->takes_pipes && loop_has_pipes(s->loop);
+}
 static inline bool stream_is_quiet(struct stream *s)
 {
     return !s->unread && !s->posted_read && s->type->is_quiet(s);
