@@ -61,7 +61,8 @@ struct exchange_carrier_type {
     /* No more is sent: the client sees the end of what was. `abort`: it must not take it for complete when the carrier
      * ends. For tunnels; NULL where none can be. */
     void (*shutdown)(struct exchange_carrier *carrier, bool abort);
-    cy_bytes (*peer_text)(struct exchange_carrier *carrier); /* "127.0.0.1": logs, X-Forwarded-For */
+    cy_bytes (*peer_text)(struct exchange_carrier *carrier);    /* "127.0.0.1": logs, X-Forwarded-For */
+    struct stream *(*stream)(struct exchange_carrier *carrier); /* that carries it, for who is at its ends */
     /* The head of an answer, in this order. put_field NULL: the text form of HTTP/1. */
     void (*put_status)(struct exchange_carrier *carrier, struct head_writer *writer, uint16_t status,
                        cy_bytes reason);

@@ -108,6 +108,11 @@ static void h2_server_end(struct exchange_carrier *carrier, enum carrier_end end
     h2_stream_release(stream);
 }
 
+static struct stream *h2_server_stream_below(struct exchange_carrier *carrier)
+{
+    return h2_server_stream_of(carrier)->stream.session->stream;
+}
+
 static cy_bytes h2_server_peer_text(struct exchange_carrier *carrier)
 {
     struct h2_server_connection *connection =
@@ -147,6 +152,7 @@ static const struct exchange_carrier_type h2_server_carrier_type = {
     .may_keep = h2_server_may_keep,
     .end = h2_server_end,
     .peer_text = h2_server_peer_text,
+    .stream = h2_server_stream_below,
     .put_status = h2_server_put_status,
     .put_field = h2_server_put_field,
     .put_end = h2_server_put_end,

@@ -105,7 +105,9 @@ static struct buffer *proxy_put_client(struct http_exchange *exchange, struct bu
     const struct upstream *target = exchange->verdict->upstream;
     struct builder text;
     builder_init(&text);
-    proxy_protocol_write(target->proxy_protocol, &exchange->request.client, &exchange->request.local, &text);
+    struct stream *stream = exchange->carrier->type->stream(exchange->carrier);
+    proxy_protocol_write(target->proxy_protocol, &exchange->request.client,
+                         &stream_info_with_local(stream)->local, &text);
     cy_bytes header = builder_view(&text), rest = buffer_view(owned_head);
     struct head_writer writer;
     head_open(&writer, server_buffers(exchange->carrier->server), header.count + rest.count);

@@ -186,7 +186,6 @@ static void connection_on_head(struct http_connection *connection)
     }
     const struct stream_info *info = stream_info(connection->stream);
     exchange->request.client = info->peer;
-    exchange->request.local = info->local;
     exchange->request.secure = info->secure;
     exchange->head_bytes = exchange->h1_head.used_bytes;
     exchange->client_keeps = wishes.keep_alive;
@@ -596,6 +595,11 @@ static void connection_put_end(struct exchange_carrier *carrier, struct head_wri
     head_put(writer, CY_BYTES("\r\n"));
 }
 
+static struct stream *connection_stream(struct exchange_carrier *carrier)
+{
+    return connection_of(carrier)->stream;
+}
+
 static const struct exchange_carrier_type connection_carrier_type = {
     .name = "http/1",
     .takes_pipes = connection_takes_pipes,
@@ -605,6 +609,7 @@ static const struct exchange_carrier_type connection_carrier_type = {
     .end = connection_end,
     .shutdown = connection_shutdown,
     .peer_text = connection_peer_text,
+    .stream = connection_stream,
     .put_status = connection_put_status,
     .put_end = connection_put_end,
 };
