@@ -44,8 +44,4 @@ void h1_parse_begin_request(struct h1_head *head, struct http_field *fields);
 void h1_parse_begin_response(struct h1_head *head, struct http_field *fields);
 enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input);
 
-/* Parses a whole trailer section (field lines, no empty line at the end) that the body decoder has let
- * through. Gives the number of fields; fields past `fields_max` are left out. */
-uint32_t h1_parse_trailers(cy_bytes section, struct http_field *fields, uint32_t fields_max);
-
 #endif

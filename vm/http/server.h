@@ -77,6 +77,7 @@ struct http_server_counters {
         upstream_failures, tunnels, evictions;
     uint32_t connections_open, exchanges_open, tunnels_open;
 };
+/* So far only the tests of vm/http ask. */
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out);
 
 #endif

@@ -200,12 +200,6 @@ cy_err list_set(struct vm *vm, struct list *unshared, uint32_t index, cy_value o
     return CY_OK;
 }
 
-cy_value *list_promote(struct vm *vm, struct list *unshared)
-{
-    if (cy_failed(list_make_room(vm, unshared, LIST_ANY, unshared->count))) return NULL;
-    return unshared->items.any;
-}
-
 cy_err list_append(struct vm *vm, cy_value *list, cy_value owned_item)
 {
     CHECK(list->tag == TAG_LIST);
