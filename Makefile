@@ -59,7 +59,7 @@ TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c $(if $(filter net,
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.
 # A library that no source includes today is neither looked for nor linked.
-LIBRARIES := utf8proc openssl cares yaml pcre2 ffi edit
+LIBRARIES := utf8proc openssl cares nghttp2 yaml pcre2 ffi edit
 utf8proc_header := utf8proc.h
 utf8proc_module := libutf8proc
 utf8proc_package := libutf8proc-dev
@@ -72,6 +72,10 @@ cares_header := ares.h
 cares_module := libcares
 cares_package := libc-ares-dev
 cares_user := vm/net
+nghttp2_header := nghttp2/nghttp2.h
+nghttp2_module := libnghttp2
+nghttp2_package := libnghttp2-dev
+nghttp2_user := vm/http
 yaml_header := yaml.h
 yaml_module := yaml-0.1
 yaml_package := libyaml-dev

@@ -17,6 +17,7 @@ import resource
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -91,10 +92,31 @@ def end(process, workers=()):
                 os.kill(pid, signal.SIGKILL)
 
 
-def answers(port, host):
+def make_certificate(folder):
+    """(PEM, key) for HOST, signed by itself."""
+    if not shutil.which("openssl"):
+        raise Fault("openssl is not there: apt-get install openssl")
+    pem, key = folder / "bench.pem", folder / "bench.key"
+    done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                           "-keyout", key, "-out", pem, "-days", "2", "-subj", f"/CN={HOST}", "-addext",
+                           f"subjectAltName=DNS:{HOST}"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Fault(f"openssl made no certificate: {done.stderr[-300:]}")
+    (folder / "bench.both").write_text(key.read_text() + pem.read_text(), encoding="utf-8")
+    for path in (pem, key, folder / "bench.both"):
+        path.chmod(0o644)  # a key of this run's folder; workers that gave up root read it
+    return pem, key
+
+
+def answers(port, host, secure=False):
     """The status of one GET; None when nobody answers."""
     with contextlib.suppress(OSError):
         with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+            if secure:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+                connection = context.wrap_socket(connection, server_hostname=host)
             connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
             with connection.makefile("rb") as answer:
                 match = re.match(rb"HTTP/1\.[01] (\d+) ", answer.readline())
@@ -105,9 +127,9 @@ def answers(port, host):
 class Setting:
     """What every peer is told: where the upstream is, which hosts there are, how large answers are, and so on."""
 
-    def __init__(self, folder, upstream_port, hosts, body_bytes, crownyc, gateway, tools, cpu,
+    def __init__(self, folder, upstream_port, hosts, body_bytes, certificate, crownyc, gateway, tools, cpu,
                  connections):
-        self.body_bytes = body_bytes
+        self.body_bytes, self.certificate = body_bytes, certificate  # (PEM, key), or None: plain
         self.folder, self.upstream_port, self.hosts = pathlib.Path(folder), upstream_port, hosts
         self.crownyc, self.gateway, self.tools, self.cpu, self.connections = crownyc, gateway, tools, cpu, connections
 
@@ -142,7 +164,7 @@ class Peer:
     def fill(self, template, **words):
         text = (FOLDER / "peers" / template).read_text(encoding="utf-8")
         setting = self.setting
-        words = dict({"TLS": ""}, DIR=self.folder, PORT=self.port, UPSTREAM=setting.upstream_port,
+        words = dict({"TLS": "", "SECURE": ""}, DIR=self.folder, PORT=self.port, UPSTREAM=setting.upstream_port,
                      CONNECTIONS=setting.connections, SOCKETS=2 * setting.connections, DESCRIPTORS=descriptors(),
                      **words)
         for word, value in words.items():
@@ -159,7 +181,7 @@ class Peer:
         deadline = time.monotonic() + READY_S
         status = None
         while time.monotonic() < deadline and self.process.poll() is None:
-            status = answers(self.port, self.setting.hosts[-1])
+            status = answers(self.port, self.setting.hosts[-1], self.setting.certificate is not None)
             if status == 200:
                 break
             time.sleep(0.02)
@@ -197,10 +219,17 @@ class Crownyc(Peer):
         if len(self.setting.hosts) > 1:  # exactly as many routes as the others have
             yaml = ""
         yaml += "".join(block.format(host, self.setting.upstream_port) for host in self.setting.hosts)
+        port = self.port
+        if self.setting.certificate:
+            port = free_port()  # of plain HTTP, which nobody asks
+            pem, key = self.setting.certificate
+            yaml = yaml if "services:" in yaml else "services:\n" + yaml
+            yaml = (f'listen:\n- https: "127.0.0.1:{self.port}"\ntls:\n  min_version: "1.3"\n  certificates:\n'
+                    f"  - {{cert: {pem}, key: {key}}}\n" + yaml)
         path = self.folder / "gateway.yaml"
         path.write_text(yaml, encoding="utf-8")
         env = {name: value for name, value in os.environ.items() if not name.startswith(("GW_", "CROWNY_"))}
-        env.update(GW_PORT=str(self.port), GW_BIND="127.0.0.1", GW_YAML=str(path), GW_WORKERS="1", GW_WID="bench")
+        env.update(GW_PORT=str(port), GW_BIND="127.0.0.1", GW_YAML=str(path), GW_WORKERS="1", GW_WID="bench")
         self.launch([self.setting.crownyc, "run", self.setting.gateway], env=env)
 
     def find_workers(self):
@@ -227,9 +256,14 @@ class Nginx(Peer):
     version_arguments, version_pattern = ("-v",), r"nginx/(\S+)"
 
     def configure(self):
-        server = "server {{ listen 127.0.0.1:{}; server_name {}; location / {{ proxy_pass http://bench; }} }}"
-        servers = "\n    ".join(server.format(self.port, host) for host in self.setting.hosts)
-        path = self.fill("nginx.conf", SERVERS=servers)
+        secure = " ssl" if self.setting.certificate else ""
+        tls = ""
+        if secure:
+            pem, key = self.setting.certificate
+            tls = f"ssl_certificate {pem}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;"
+        server = "server {{ listen 127.0.0.1:{}{}; server_name {}; location / {{ proxy_pass http://bench; }} }}"
+        servers = "\n    ".join(server.format(self.port, secure, host) for host in self.setting.hosts)
+        path = self.fill("nginx.conf", SERVERS=servers, TLS=tls, SECURE=secure)
         self.launch([self.program, "-p", self.folder, "-e", self.folder / "nginx.log", "-c", path])
 
     def find_workers(self):
@@ -245,7 +279,10 @@ class Haproxy(Peer):
                                                  encoding="utf-8")
         # Larger buffers halve the cost of 1 MiB and cost a third more for small answers: each row gets its better one.
         buffers = 65536 if self.setting.body_bytes > 65536 else 16384
-        self.launch([self.program, "-db", "-f", self.fill("haproxy.cfg", BUFFER=buffers)])
+        secure = ""
+        if self.setting.certificate:
+            secure = f" ssl crt {self.setting.certificate[0].with_suffix('.both')} ssl-min-ver TLSv1.3"
+        self.launch([self.program, "-db", "-f", self.fill("haproxy.cfg", BUFFER=buffers, SECURE=secure)])
 
 
 class H2o(Peer):
@@ -255,7 +292,11 @@ class H2o(Peer):
     def configure(self):
         host = '  "{0}":\n    paths:\n      "/":\n        proxy.reverse.url: "http://127.0.0.1:{1}/"'
         hosts = "\n".join(host.format(name, self.setting.upstream_port) for name in self.setting.hosts)
-        self.launch([self.program, "-m", "worker", "-c", self.fill("h2o.conf", HOSTS=hosts)])
+        tls = ""
+        if self.setting.certificate:
+            pem, key = self.setting.certificate
+            tls = f"  ssl:\n    certificate-file: {pem}\n    key-file: {key}\n    minimum-version: TLSv1.3"
+        self.launch([self.program, "-m", "worker", "-c", self.fill("h2o.conf", HOSTS=hosts, TLS=tls)])
 
 
 class Caddy(Peer):
@@ -263,8 +304,12 @@ class Caddy(Peer):
     version_arguments, many_hosts = ("version",), False
 
     def configure(self):
-        site = "http://{0}:{1} {{\n\tbind 127.0.0.1\n\treverse_proxy 127.0.0.1:{2}\n}}\n"
-        sites = "".join(site.format(host, self.port, self.setting.upstream_port) for host in self.setting.hosts)
+        site = "{3}://{0}:{1} {{\n\tbind 127.0.0.1\n{4}\treverse_proxy 127.0.0.1:{2}\n}}\n"
+        secure, tls = "http", ""
+        if self.setting.certificate:
+            secure, tls = "https", "\ttls {} {} {{\n\t\tprotocols tls1.3\n\t}}\n".format(*self.setting.certificate)
+        sites = "".join(site.format(host, self.port, self.setting.upstream_port, secure, tls)
+                        for host in self.setting.hosts)
         env = dict(os.environ, GOMAXPROCS="1", HOME=str(self.folder), XDG_DATA_HOME=str(self.folder),
                    XDG_CONFIG_HOME=str(self.folder))
         self.launch([self.program, "run", "--adapter", "caddyfile", "--config", self.fill("Caddyfile", SITES=sites)],

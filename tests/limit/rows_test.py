@@ -20,6 +20,7 @@ LIBRARY = "tests/limit/library_test.py"
 REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
+H2 = "tests/unit/http/h2_flood_test.c"
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
 WORLD = "tests/limit/world_test.py"
@@ -82,6 +83,12 @@ TESTED = {
     "HTTP_VERDICT_FIELDS": (VERDICT, AT_AND_PAST),
     "HTTP_INTERIM_RESPONSES": (COMMAND, "test_interim_responses"),
     "HTTP_DRAIN_BYTES": (COMMAND, "test_drain_bytes"),
+    "HTTP2_STREAMS": (H2, "test_streams_at_and_past_the_limit"),
+    "HTTP2_STREAM_WINDOW_BYTES": (H2, "test_windows_at_and_past_the_limits"),
+    "HTTP2_CONNECTION_WINDOW_BYTES": (H2, "test_windows_at_and_past_the_limits"),
+    "HTTP2_CONTINUATIONS": (H2, "test_continuations_at_and_past_the_limit"),
+    "HTTP2_IDLE_FRAMES": (H2, "test_floods_end_in_goaway"),
+    "HTTP2_RESETS": (H2, "test_floods_end_in_goaway"),
     "BUFFER_BYTES": ("tests/unit/net/buffer_test.c", "test_take_and_unref"),
     "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
     "WORKERS": (COMMAND, "test_workers"),
@@ -128,6 +135,10 @@ TESTED = {
     "JWT_BYTES": (LIBRARY, "test_jwt_bytes"),
     "HASH_BYTES": (LIBRARY, "test_hash_bytes"),
     "RANDOM_BYTES": (LIBRARY, "test_random_bytes"),
+    "TLS_CERTIFICATES": ("tests/unit/net/tls_policy_test.c",
+                         "test_a_server_needs_certificates_and_client_certificates_an_authority"),
+    "TLS_PEM_BYTES": ("tests/unit/net/tls_policy_test.c", "test_a_file_past_the_limit_is_not_looked_at"),
+    "GENERATION_ROUNDS": ("tests/unit/net/master_test.c", "test_a_check_may_ask_for_more"),
     "LOAD_CONNECTIONS": (LOAD, AT_AND_PAST),
     "LOAD_ROWS": (LOAD, AT_AND_PAST),
     "LOAD_RATE": (LOAD, AT_AND_PAST),
@@ -148,6 +159,10 @@ PACE = {
     "LOAD_OPENING": "tests/unit/http/load_test.c, test_opening_is_bounded: the others wait",
     "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
     "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
+    "HTTP2_MEMORY_FREE_BYTES": "tests/unit/http/h2_memory_test.c: what does not fit goes back to the system",
+    "TLS_WRITE_WINDOW_BYTES": "tests/unit/net/tls_stream_test.c: a slow reader costs a window; few sends",
+    "TLS_WARM": "tests/unit/net/tls_stream_test.c: idle connections give their buffers back",
+    "TLS_DEPTH": "default of an option; tests/unit/net/tls_policy_test.c: test_depth",
     "LISTEN_BACKLOG": "the kernel cuts it at somaxconn and says nothing",
 }
 # A time: a test that waited for it would prove that clocks go on. What is named goes through the same code with a time
@@ -161,6 +176,8 @@ TIME = {
     "HTTP_STOP_MS": "default of an option that tests/wire/upgrade/stop.txt sets",
     "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
     "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
+    "TLS_SESSION_S": "two hours; OpenSSL keeps it",
+    "TLS_TICKET_KEY_S": "tests/unit/net/tls_policy_test.c asks for the keys of many hours",
     "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
     "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
     "CONNECT_TIMEOUT_MS": "default of an option",
@@ -186,6 +203,7 @@ SIZE = {
     "DNS_NAMES": "4096 names with a server that answers them: the oldest goes first, nothing is refused",
     "DNS_TRIES": "c-ares keeps it",
     "FOLDER_ENTRIES": "262144 files take a minute; tests/unit/sys/beneath_test.c bounds a list by its argument",
+    "TLS_UNANSWERED_BYTES": "OpenSSL answers one key update at a time, so no peer gets there: a second line",
     "DNS_ADDRESSES": "nothing is refused: the first 16 addresses of a name are tried",
 }
 
@@ -208,6 +226,9 @@ SILENT = {
     "REGEX_PIECE_US": "the search goes on in the task's next turn",
     "REGEX_PIECE_STEPS": "the match begins again where it can be paused",
     "HTTP_DRAIN_BYTES": "the connection is closed, and its peer gets no words",
+    "HTTP2_STREAMS": "SETTINGS say it, and RST_STREAM or GOAWAY have codes, no words",
+    "HTTP2_STREAM_WINDOW_BYTES": "as HTTP2_STREAMS",
+    "HTTP2_CONNECTION_WINDOW_BYTES": "as HTTP2_STREAMS",
     "BUFFER_BYTES": "the next buffer takes the rest",
     "NAME_BYTES": "no such name can exist: it is not a name",
 }
@@ -216,7 +237,7 @@ SILENT = {
 def unnamed(rows, texts):
     """Tested rows whose name no message of the product can hold."""
     said = "\n".join(re.findall(r'"(?:[^"\\\n]|\\.)*"', "\n".join(texts)))
-    names = set(re.findall(r"\b[A-Z][A-Z_]*[A-Z]\b", said.replace("LIMIT_", "")))
+    names = set(re.findall(r"\b[A-Z][A-Z0-9_]*[A-Z]\b", said.replace("LIMIT_", "")))
     return ([f"{row}: no message names it" for row in rows if row not in names and row not in SILENT]
             + [f"{row}: named, so not silent" for row in SILENT if row in names and row in rows])
 

@@ -31,6 +31,8 @@ struct loopback {
     struct stream_read *read;
     struct stream_write *write;
     bool read_cancelled;
+    bool spoil;
+    uint64_t write_count, written_bytes;
     struct stream_info info; /* as the test set it; a test may pretend anything */
 };
 
@@ -70,6 +72,8 @@ static void loopback_pump_read(struct loopback *end)
         size_t count = cy_min_size(cy_min_size(there, buffer->capacity), end->read_bytes_max);
         memcpy(buffer->data, end->inbound.data + end->taken_bytes, count);
         buffer->end = (uint32_t)count;
+        if (end->spoil) buffer->data[count - 1] ^= 1;
+        end->spoil = false;
         end->taken_bytes += count;
         if (loopback_there(end) == 0) {
             builder_clear(&end->inbound);
@@ -92,6 +96,7 @@ static bool loopback_move(struct loopback *end, struct loop_send *send)
         size_t count = cy_min_size(rest.count, room);
         builder_bytes(&end->peer->inbound, cy_bytes_slice(rest, 0, count));
         send->sent_bytes += count;
+        end->written_bytes += count;
         send->part_offset += count;
         if (count) loopback_wake(end->peer);
         if (count < rest.count) return false;
@@ -155,6 +160,7 @@ static void loopback_write(struct stream *stream, struct stream_write *write)
     write->send.part_index = 0;
     write->send.part_offset = 0;
     end->write = write;
+    end->write_count++;
     loopback_wake(end);
 }
 static const struct stream_info *loopback_info(struct stream *stream) { return &loopback_of(stream)->info; }
@@ -185,6 +191,8 @@ static void loopback_close(struct stream *stream)
 {
     struct loopback *end = loopback_of(stream);
     CHECK(!end->closed);
+    /* What a kernel would have taken when the write was started is on its way. */
+    if (end->write && end->peer && !end->shut) (void)loopback_move(end, &end->write->send);
     end->closed = true;
     loopback_end_peer(end);
     if (end->peer) {
@@ -236,6 +244,10 @@ cy_err loopback_pair(struct loop *loop, size_t read_bytes_max, struct stream **a
     *b_out = &b->stream;
     return CY_OK;
 }
+
+uint64_t loopback_write_count(struct stream *stream) { return loopback_of(stream)->write_count; }
+uint64_t loopback_written_bytes(struct stream *stream) { return loopback_of(stream)->written_bytes; }
+void loopback_spoil(struct stream *stream) { loopback_of(stream)->spoil = true; }
 
 void loopback_set_info(struct stream *stream, const struct stream_info *info)
 {

@@ -15,5 +15,10 @@ CY_NODISCARD cy_err loopback_pair(struct loop *loop, size_t read_bytes_max, stru
                                   struct stream **b_out);
 /* What the end says of itself: `info` as a TLS stream might have it. Borrowed views. */
 void loopback_set_info(struct stream *stream, const struct stream_info *info);
+/* Writes that this end was asked for, and the bytes of them that went over. */
+uint64_t loopback_write_count(struct stream *stream);
+uint64_t loopback_written_bytes(struct stream *stream);
+/* The last byte of what the next read of this end gives is changed on the way. */
+void loopback_spoil(struct stream *stream);
 
 #endif

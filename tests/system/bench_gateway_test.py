@@ -51,6 +51,9 @@ def test_every_kind_of_row(folder):
     check_equal(code, EXIT_OK, f"exit code\n{out}\n{err}")
     told = json.loads((folder / "a.json").read_text())
     rows = told["rows"]
+    for name in ("tls", "tls1m"):
+        ours = rows[name]["table"][0]
+        check(ours["proxy"] == "crownyc" and ours["answered"] > 0 and ours["faults"] == 0, f"{name}: {ours}")
     for name in ("small", "8k", "1m", "new"):
         table = {one["proxy"]: one for one in rows[name]["table"]}
         check_equal(set(table), {"crownyc", "relay"}, f"proxies of {name}")

@@ -18,6 +18,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from certificates import Authority  # noqa: E402
 from harness import (BANNER, BUILD, CROWNYC, EXIT_OK, EXIT_PROGRAM, ROOT, Program, check, check_equal,  # noqa: E402
                      compile_gateway, environment, free_port, request, run, run_all, wait_until)
 
@@ -240,6 +241,10 @@ def test_yaml_of_the_gateway_paper(folder):
     toau = compile_gateway(folder)
     found = blocks("docs/GATEWAY.md", "yaml")
     check(len(found) >= 2, "docs/GATEWAY.md shows no YAML")
+    for name in ("clients", "inside"):
+        Authority(folder, name)
+    for name in ("a", "b", "gateway"):
+        Authority(folder, "clients").make(name, f"DNS:{name}.example.org")
     for line, _, text in found:
         (folder / "gateway.yaml").write_text(text, encoding="utf-8")
         code, _, err = run([CROWNYC, "run", toau, "check", "gateway.yaml"], cwd=folder)

@@ -151,8 +151,45 @@ routes: []
 ====
 - name: a
   domain: a.local
-  upstream: https://127.0.0.1:9000
----> 3:13:
+  upstream: {url: "http://127.0.0.1:9000", tls: {verify: false}}
+---> 3:19: http.upstream: "http://127.0.0.1:9000": trust and name are for https:// only
+====
+- name: a
+  domain: a.local
+  upstream: {url: "https://127.0.0.1:9000", tls: {ca: nowhere.pem}}
+---> 3:50: nowhere.pem: not found
+====
+- name: a
+  domain: a.local
+  upstream: {url: "https://127.0.0.1:9000", tls: {verify: no, cb: x}}
+---> 3:63: unknown key `cb`; known keys: ca
+---> 3:59: `verify` is true or false
+====
+- name: a
+  domain: a.local
+  upstream: {tls: {}}
+---> 3:13: `url` is missing
+====
+listen: {https: ":443"}
+services: []
+---> 1:9: `listen` takes a list
+====
+listen:
+- {https: ":443"}
+services: []
+---> 2:11: `https` needs `tls: certificates:`
+====
+listen:
+- {https: "x"}
+- {http: ":80", https: ":81"}
+- {http: ":80"}
+- {http: ":80"}
+- {}
+services: []
+---> 2:11: address `x`: write it as
+---> 3:3: exactly one of `http` and `https`
+---> 5:10: address `:80` stands already at 4:10
+---> 6:3: exactly one of
 ====
 - name: a
   domain: a.local
@@ -172,7 +209,27 @@ routes: []
 ====
 tls: {}
 services: []
----> 1:1: not supported yet: `tls`
+---> 1:6: `certificates` is missing
+====
+tls:
+  certificates:
+  - {cert: a.pem}
+  min_version: "1.1"
+  acme: {}
+services: []
+---> 3:5: `key` is missing
+---> 4:16: `min_version` is one of 1.2, 1.3
+---> 5:3: not supported yet: `acme`
+====
+tls:
+  certificates:
+  - {cert: nowhere.pem, key: nowhere.key}
+services: []
+---> 3:5: nowhere.pem: not found
+====
+admin: {}
+services: []
+---> 1:1: not supported yet: `admin`
 ====
 defaults:
   timeouts: {idle: 60}
@@ -455,7 +512,6 @@ BAD_VARIABLES = [
     ("GW_WID", "a b", "letters, digits"),
     ("GW_STRICT", "yes", "0 or 1"),
     ("GW_SHADOW", "2", "0 or 1"),
-    ("GW_REDIRECT", "1", "there is no TLS yet"),
     ("GW_REDIRECT", "x", "0 or 1"),
 ]
 

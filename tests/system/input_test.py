@@ -4,16 +4,19 @@
 # tests/system/input_test.py: proves that process.read_line and process.read_all give standard input as it comes, from a
 # pipe, a file, a terminal and nothing, while other tasks run; that a stopped reader loses nothing; and the limit.
 
+import array
+import fcntl
 import os
 import pathlib
 import pty
 import re
 import subprocess
 import sys
+import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, ROOT, check, check_equal, check_in,  # noqa: E402
-                     environment, run_all)
+                     environment, run_all, wait_until)
 
 LINES = """
 import "process"
@@ -92,6 +95,22 @@ def test_much(folder):
     many = b"".join(b"%d\n" % i for i in range(20000))
     code, out, _ = give(folder, LINES, many)
     check_equal((code, out.count("[")), (EXIT_OK, 20000), "lines")
+
+
+def test_a_wait_behind_turns(folder):
+    """A megabyte lies ready, so the reader gives its turn back; then it waits; then it does something else."""
+    theirs, ours = os.pipe()
+    fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, 1 << 20)
+    os.write(ours, b"a" * (1 << 20))
+    with subprocess.Popen(program(folder, LINES), cwd=folder, env=environment(), stdin=theirs,
+                          stdout=subprocess.PIPE) as process:
+        wait_until(lambda: array.array("i", fcntl.ioctl(theirs, termios.FIONREAD, b"0000"))[0] == 0, "an empty pipe")
+        os.close(theirs)
+        os.write(ours, b"\nrest")
+        os.close(ours)
+        out = process.stdout.read()
+        check_equal((len(out), out[-19:]), ((1 << 20) + 20, b"]\n[rest]\nend nil 0\n"), "the line and the rest")
+        check_equal(process.wait(DEADLINE_S), EXIT_OK, "exit code")
 
 
 def test_other_tasks_run_and_a_stopped_reader_loses_nothing(folder):

@@ -4,14 +4,17 @@
 # tests/system/load_test.py: proves that crownyc load measures a gateway in front of an upstream in each of its ways,
 # counts exactly what it sent, tells what failed, and says in both languages what it was given wrongly.
 
+import http.server
 import json
 import pathlib
 import signal
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (CROWNYC, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, Gateway, Program, Upstream, check,  # noqa: E402
                      check_equal, check_in, compile_gateway, environment, free_port, run, run_all)
+from certificates import Authority  # noqa: E402
 
 LIST_BYTES = 16 << 20
 
@@ -87,6 +90,58 @@ def test_faults_are_told_and_fail(folder):
     check(told["latency_us"]["p50"] >= 199000, "a request that timed out has waited for its time")
 
 
+class SecureUpstream:
+    """An HTTPS server inside the test, which answers everything with 200."""
+
+    def __init__(self, context):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"ok")
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_):
+                pass  # a client that does not trust us
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def end(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_https(folder):
+    authority = Authority(folder)
+    upstream = SecureUpstream(Authority.server(authority.make("a", "DNS:a.test")))
+    try:
+        to = ["--connect", f"127.0.0.1:{upstream.port}", "-n", "40", "-c", "4", "--json"]
+        for trust in (["--insecure"], ["--ca", authority.path]):
+            for way in ([], ["--new"]):
+                told = load("https://a.test/", *to, *trust, *way)
+                check_equal((told["well"], told["statuses"]), (40, {"200": 40}), f"result with {trust} {way}")
+        for url, trust in (("https://a.test/", []), ("https://b.test/", ["--ca", authority.path])):
+            code, out, err = run([CROWNYC, "load", "--quiet", url, *to, *trust])
+            check_equal((code, out), (EXIT_PROGRAM, ""), f"exit code of {url} with {trust}")
+            check_in("of 4 connections 0 were open", err, "message")
+        code, _, err = run([CROWNYC, "load", "--quiet", "https://a.test/", *to, "--ca", folder / "none.pem"])
+        check_equal(code, EXIT_PROGRAM, "exit code without the file")
+        check_in("none.pem", err, "message")
+    finally:
+        upstream.end()
+
+
 def test_nobody_there(folder):
     port = free_port()
     code, out, err = run([CROWNYC, "load", f"http://127.0.0.1:{port}/", "--quiet", "-d", "1"])
@@ -119,7 +174,7 @@ def test_a_signal_ends_it_with_what_was_measured(folder):
 
 
 def test_what_is_wrong_is_said(folder):
-    bad = [([], "a URL is missing"), (["ftp://a/"], "not of the form"), (["https://a/"], "https is not there yet"),
+    bad = [([], "a URL is missing"), (["ftp://a/"], "not of the form"), (["https://a/", "http://a/"], "do not mix"),
            (["http://a/", "http://b/"], "lead to one place"), (["http://a/", "-c", "0"], "from 1 to 60000, not 0"),
            (["http://a/", "-c", "60001"], "LOAD_CONNECTIONS"), (["http://a/", "--rate", "10000001"], "LOAD_RATE"),
            (["http://a/", "-d", "nan"], "--duration"), (["http://a/", "--header", "X"], "NAME: VALUE"),

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _tree import Report  # noqa: E402
 
 ALLOWED = re.compile(r"^(linux-vdso|linux-gate|libc|libm|libutf8proc|ld-linux[\w-]*)\.so")
-FOREIGN = re.compile(r"\b(SSL_|EVP_|CRYPTO_|OPENSSL_|BIO_|X509_|RAND_|ares_|yaml_|pcre2_|ffi_)\w*")
+FOREIGN = re.compile(r"\b(SSL_|EVP_|CRYPTO_|OPENSSL_|BIO_|X509_|RAND_|ares_|nghttp2_|yaml_|pcre2_|ffi_)\w*")
 
 
 def foreign_libraries(ldd_output):

@@ -33,6 +33,7 @@ LIBRARIES = {
     "utf8proc.h": ["vm/base/text.c", "vm/base/text_unicode.c"],
     "openssl/": ["vm/sys/", "vm/net/"],
     "ares.h": ["vm/net/"],
+    "nghttp2/": ["vm/http/"],
     "yaml.h": ["vm/native/"],
     "pcre2.h": ["vm/native/regex.c"],
     "ffi.h": ["vm/native/"],
@@ -98,7 +99,7 @@ def cycles(sources):
 
 def not_alone(headers, root):
     compiler = os.environ.get("CC", "cc")
-    cflags = subprocess.run(["pkg-config", "--cflags", "openssl", "yaml-0.1", "libcares", "libutf8proc"],
+    cflags = subprocess.run(["pkg-config", "--cflags", "openssl", "yaml-0.1", "libcares", "libnghttp2", "libutf8proc"],
                             capture_output=True, text=True).stdout.split()
     complaints = []
     for header in headers:

@@ -110,7 +110,7 @@ def mutable_names(object_file):
 def mutable_state(paths, root, scratch):
     complaints = []
     compiler = os.environ.get("CC", "cc")
-    cflags = subprocess.run(["pkg-config", "--cflags", "openssl", "yaml-0.1", "libcares", "libutf8proc"],
+    cflags = subprocess.run(["pkg-config", "--cflags", "openssl", "yaml-0.1", "libcares", "libnghttp2", "libutf8proc"],
                             capture_output=True, text=True).stdout.split()
     for path in paths:
         # The debug build has just made this object; without it (a test run by hand), it is compiled here.

@@ -45,7 +45,7 @@ def compile_server():
         flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     program = os.path.join(build, "wire_server")
     text = "".join(open(p).read() for p in sources)
-    known = (("utf8proc.h", "libutf8proc"), ("ares.h", "libcares"), ("openssl/", "openssl"))
+    known = (("utf8proc.h", "libutf8proc"), ("ares.h", "libcares"), ("nghttp2/", "libnghttp2"), ("openssl/", "openssl"))
     libraries = [name for header, name in known if f"<{header}" in text]
     pkg = subprocess.run([os.environ.get("PKG_CONFIG", "pkg-config"), "--cflags", "--libs", *libraries],
                          capture_output=True, text=True, check=True).stdout.split()

@@ -370,12 +370,17 @@ static int cli_load_with(struct cli_options *options, const struct cli_load_word
         load.row_count = plan.row_count;
         load.body = builder_view(&plan.body);
         process_raise_descriptors();
+        struct tls_target *target = NULL;
         cy_err err = loop_new(io, &load.loop);
         code = EXIT_CODE_PROGRAM;
-        if (cy_failed(err))
-            cli_say_error(options, "load", err);
-        else if (cli_load_resolve(options, load.loop, &plan, &load.address))
+        if (cy_failed(err)) cli_say_error(options, "load", err);
+        if (!cy_failed(err) && cli_load_tls_open(options, words, &plan, &target) &&
+            cli_load_resolve(options, load.loop, &plan, &load.address)) {
+            load.make_stream = target ? cli_load_tls_stream : NULL;
+            load.make_stream_context = target;
             code = cli_load_measure(options, words, &plan, &load);
+        }
+        cli_load_tls_close(&target);
         if (!cy_failed(err)) loop_free(&load.loop);
     }
     cli_load_plan_fini(&plan);

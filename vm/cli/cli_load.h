@@ -4,6 +4,7 @@
  *
  *   cli_load.c         options, the run, progress
  *   cli_load_plan.c    from URLs and a list to rows
+ *   cli_load_tls.c     https
  *   cli_load_report.c  what is told at the end
  */
 #ifndef CY_CLI_CLI_LOAD_H
@@ -43,6 +44,15 @@ void cli_load_plan_fini(struct cli_load_plan *plan);
 /* Name or number to an address, waiting for it. False after a message. */
 bool cli_load_resolve(const struct cli_options *options, struct loop *loop, const struct cli_load_plan *plan,
                       struct address *address_out);
+
+/* -- cli_load_tls.c -- */
+struct tls_target;
+/* For https: whom to trust, and what makes each connection's stream. False after a message. */
+bool cli_load_tls_open(const struct cli_options *options, const struct cli_load_words *words,
+                       const struct cli_load_plan *plan, struct tls_target **target_out);
+void cli_load_tls_close(struct tls_target **target);
+cy_err cli_load_tls_stream(void *context, struct loop *loop, struct loop_socket *owned_socket,
+                           struct stream **stream_out);
 
 /* Text on stdout, or JSON with --json. */
 void cli_load_report(const struct cli_options *options, const struct cli_load_plan *plan,

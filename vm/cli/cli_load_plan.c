@@ -59,12 +59,12 @@ static const char *cli_load_read_url(struct cli_load_plan *plan, cy_bytes text, 
         row->target = text;
         return NULL;
     }
-    *korean_out = "http://이름[:포트]/경로 꼴이 아닙니다";
+    *korean_out = "http(s)://이름[:포트]/경로 꼴이 아닙니다";
     if (!uri_split_absolute(text, &secure, &authority, &rest) || authority.count == 0)
-        return "not of the form http://host[:port]/path";
-    if (rest.count && rest.data[0] != '/') return "not of the form http://host[:port]/path";
-    *korean_out = "https는 아직 없습니다";
-    if (secure) return "https is not there yet";
+        return "not of the form http(s)://host[:port]/path";
+    if (rest.count && rest.data[0] != '/') return "not of the form http(s)://host[:port]/path";
+    *korean_out = "http와 https를 섞을 수 없습니다";
+    if (plan->has_base && secure != plan->secure) return "http and https do not mix";
     row->authority = authority;
     row->target = cy_bytes_slice(rest, 0, cy_bytes_find(rest, '#'));
     if (!plan->has_base) {

@@ -81,7 +81,8 @@ static const struct {
     {"any", (1u << KIND_COUNT) - 1}, {"number", 1u << KIND_INT | 1u << KIND_FLOAT},
     {"request", 1u << KIND_HANDLE},  {"task", 1u << KIND_HANDLE},
     {"upstream", 1u << KIND_OPAQUE}, {"verdict", 1u << KIND_OPAQUE},
-    {"regex", 1u << KIND_OPAQUE},
+    {"regex", 1u << KIND_OPAQUE},    {"tls", 1u << KIND_OPAQUE},
+    {"trust", 1u << KIND_OPAQUE},
 };
 
 const struct native_row *native_row_at(size_t index)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/carrier.h: what an exchange needs of whatever carries it: an HTTP/1 connection (server_connection.c) now,
- * an HTTP/2 stream later. For vm/http only.
+ * vm/http/carrier.h: what an exchange needs of whatever carries it: an HTTP/1 connection (server_connection.c) or
+ * an HTTP/2 stream (h2_server.c). For vm/http only.
  *
  *   carrier ──exchange_begin, exchange_on_input, exchange_on_written, exchange_on_timeout, exchange_client_gone──►
  *   exchange carrier ◄──────────── the fields and the calls below
@@ -47,6 +47,7 @@ enum carrier_end {
 
 struct exchange_carrier_type {
     const char *name;
+    bool takes_trailers; /* without chunks: `trailer` is sent behind the answer */
     /* Goes on receiving, unless bytes wait, a read is outstanding, or the client has finished. */
     void (*want_input)(struct exchange_carrier *carrier);
     /* Sends carrier->send, which has parts. The first `head_bytes` of them are a head (0: all is body), in the form
@@ -75,6 +76,8 @@ struct exchange_carrier {
     struct buffer *input;   /* of the request's body (HTTP/1: and what follows it); NULL rather than empty */
     struct loop_send *send; /* parts of the next write */
     struct relay_hold hold; /* what they point at */
+    /* Lines "name: value" CR LF; NULL: none. Good with `input_ended`; set before the last write, or the end. */
+    struct buffer *input_trailer, *trailer;
     struct timer timer;
     uint64_t checked_bytes; /* of the outstanding write: what had gone when the timer last looked */
     uint8_t timer_kind;     /* enum carrier_timer */

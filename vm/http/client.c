@@ -11,6 +11,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/http/client_internal.h"
+#include "vm/http/h2.h"
 #include "vm/http/uri.h"
 
 /* Below the 5 s after which common servers hang up an idle connection. */
@@ -50,6 +51,7 @@ static void client_free_memory(struct http_client *client)
         client->free_connectors = connector->next;
         mem_free(connector);
     }
+    h2_client_fini(client);
     mem_free(client);
 }
 
@@ -65,6 +67,7 @@ static void client_close_idle(struct http_client *client)
         for (struct http_pool *pool = client->buckets[i], *next; pool; pool = next) {
             next = pool->next;
             pool_ref(pool); /* the last idle connection would take it along */
+            h2_client_close_idle(pool);
             while (pool->idle_newest) {
                 struct upstream_carrier *carrier = pool_take(pool, client, NULL);
                 if (carrier) carrier->type->close(&carrier);
@@ -81,6 +84,7 @@ void http_client_free(struct http_client **client_pointer)
     *client_pointer = NULL;
     client->live_count++; /* keeps the memory while idle connections are closed */
     client_close_idle(client);
+    tls_client_unref(&client->system_trust);
     client->freed = true;
     client_release(client);
 }
@@ -88,10 +92,9 @@ void http_client_free(struct http_client **client_pointer)
 /* -- upstreams ------------------------------------------------------------------------------------------- */
 
 struct client_url {
-    cy_bytes host;      /* without brackets */
-    cy_bytes host_text; /* with them */
-    uint16_t port;
-    bool is_v6;
+    struct pool_server server;
+    cy_bytes host_text; /* with brackets */
+    bool secure, is_default_port;
     cy_bytes base_path;
 };
 
@@ -115,14 +118,18 @@ static bool client_is_path(cy_bytes path)
 static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *url_out,
                                const char **fault_out)
 {
-    bool secure;
     cy_bytes authority, path;
     struct uri_host parts;
-    if (!uri_split_absolute(url, &secure, &authority, &path))
-        return client_bad_url("an upstream is written http://host[:port][/path]", fault_out);
-    if (secure) {
-        client_bad_url("https upstreams are not there yet; only http:// is", fault_out);
-        return CY_ERR(UNSUPPORTED);
+    url_out->server.speaks_h2 =
+        url.count > 6 && cy_bytes_equal_nocase(cy_bytes_slice(url, 0, 6), CY_BYTES("h2c://"));
+    if (url_out->server.speaks_h2) {
+        url_out->secure = false;
+        uri_split_authority(cy_bytes_skip(url, 6), &authority, &path);
+    } else if (!uri_split_absolute(url, &url_out->secure, &authority, &path)) {
+        return client_bad_url(
+            "an upstream is written http://host[:port][/path], https://, or h2c:// for HTTP/2 "
+            "without TLS",
+            fault_out);
     }
     if (cy_bytes_find(authority, '@') < authority.count)
         return client_bad_url("a user name or password cannot stand in an upstream's URL", fault_out);
@@ -133,29 +140,62 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
         return client_bad_url(
             "the path of an upstream's URL has no query, fragment, space or control character", fault_out);
     while (path.count && path.data[path.count - 1] == '/') path.count--;
-    url_out->is_v6 = parts.host.data[0] == '[';
+    url_out->server.is_v6 = parts.host.data[0] == '[';
     url_out->host_text = parts.host;
-    url_out->host = url_out->is_v6 ? cy_bytes_slice(parts.host, 1, parts.host.count - 1) : parts.host;
-    url_out->port = parts.port ? parts.port : 80;
+    url_out->server.host =
+        url_out->server.is_v6 ? cy_bytes_slice(parts.host, 1, parts.host.count - 1) : parts.host;
+    uint16_t default_port = url_out->secure ? 443 : 80;
+    url_out->server.port = parts.port ? parts.port : default_port;
+    url_out->is_default_port = url_out->server.port == default_port;
     url_out->base_path = path;
+    return CY_OK;
+}
+
+/* HTTP/2 would share one connection and its window among all requests; who wants that says so (h2c://). */
+cy_bytes http_client_alpn(void) { return CY_BYTES("\x08http/1.1"); }
+
+/* Reading the system's authorities takes milliseconds, once. */
+static cy_err client_system_trust(struct http_client *client, struct tls_client **trust_out,
+                                  const char **fault_out)
+{
+    if (!client->system_trust) {
+        struct tls_client_options options = {.use_system = true, .alpn = http_client_alpn()};
+        struct builder fault;
+        builder_init(&fault);
+        cy_err err = tls_client_new(&options, &client->system_trust, &fault);
+        builder_fini(&fault);
+        if (cy_failed(err) && fault_out) *fault_out = "the system's certificate authorities cannot be read";
+        CY_TRY(err);
+    }
+    *trust_out = client->system_trust;
     return CY_OK;
 }
 
 cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
                      const char **fault_out)
 {
+    return upstream_open_tls(client, url, NULL, CY_BYTES_NONE, upstream_out, fault_out);
+}
+
+cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_client *trust, cy_bytes name,
+                         struct upstream **upstream_out, const char **fault_out)
+{
     uint8_t space[LIMIT_NAME_BYTES + 8];
     struct client_url parts;
     if (fault_out) *fault_out = NULL;
     CY_TRY(client_parse_url(url, space, &parts, fault_out));
+    if (!parts.secure && (trust || name.count > 0))
+        return client_bad_url("trust and name are for https:// only", fault_out);
+    if (parts.secure && !trust) CY_TRY(client_system_trust(client, &trust, fault_out));
+    if (name.count == 0) name = parts.server.host;
     struct upstream *upstream = mem_alloc(sizeof *upstream + parts.base_path.count);
     if (!upstream) return CY_ERR(NO_MEMORY);
     struct http_pool *pool;
-    cy_err err = pool_open(client, parts.host, parts.port, parts.is_v6, &pool);
+    cy_err err = pool_open(client, &parts.server, trust, name, &pool);
     if (cy_failed(err)) {
         mem_free(upstream);
         if (cy_is(err, CY_ERR_BAD_ADDRESS))
-            return client_bad_url("the IPv6 address in the upstream's URL is malformed", fault_out);
+            return client_bad_url("the IPv6 address or the name of the upstream is malformed", fault_out);
         return err;
     }
     uint8_t *path = (uint8_t *)(upstream + 1);
@@ -164,7 +204,7 @@ cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream *
     upstream->pool = pool;
     upstream->base_path = cy_bytes_of(path, parts.base_path.count);
     upstream->authority =
-        parts.port == 80 ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
+        parts.is_default_port ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
     upstream->times = (struct http_times){.connect_ms = client->options.connect_timeout_ms,
                                           .first_byte_ms = client->options.first_byte_timeout_ms,
                                           .idle_ms = client->options.idle_timeout_ms,

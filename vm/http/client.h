@@ -3,7 +3,7 @@
  * vm/http/client.h: upstreams and their pools of kept-alive connections.
  *
  * One http_client per worker. An upstream is counted; the pool behind it is shared by all upstreams with the
- * same host and port, and lives on while connections or counters do: pools belong to the worker.
+ * same host, port and TLS policy, and lives on while connections or counters do: pools belong to the worker.
  */
 #ifndef CY_HTTP_CLIENT_H
 #define CY_HTTP_CLIENT_H
@@ -16,6 +16,7 @@
 struct http_client;
 struct upstream;
 struct dns;
+struct tls_client;
 
 /* How long each part of a proxied exchange may take, in milliseconds. 0: as whoever comes next says: a verdict, its
  * upstream, the client's options. */
@@ -45,11 +46,17 @@ CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
  * http_server_free, the next turn of the loop. */
 void http_client_free(struct http_client **client);
 
-/* "http://host[:port][/base/path]". BAD_ADDRESS for anything else (`fault_out`, may be NULL: a static text
- * that says what is wrong, in English); UNSUPPORTED for https (for now). The URL's base path is put before
- * the request's path. */
+/* "http[s]://host[:port][/base/path]", or "h2c://..." for HTTP/2 with prior knowledge. BAD_ADDRESS for anything else
+ * (`fault_out`, may be NULL: a static text that says what is wrong, in English). The URL's base path is put before the
+ * request's path. https: whom the system trusts. */
 CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
                                   const char **fault_out);
+/* The same for https with a policy of its own (`trust` NULL: the system's), for a certificate that is for `name`
+ * (empty: the URL's host). Either with an http URL: BAD_ADDRESS. */
+CY_NODISCARD cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_client *trust,
+                                      cy_bytes name, struct upstream **upstream_out, const char **fault_out);
+/* The protocols towards servers, for tls_client_options.alpn. */
+cy_bytes http_client_alpn(void);
 /* Before it is given to others: verdicts copy its times. */
 void upstream_set_times(struct upstream *upstream, const struct http_times *times);
 struct upstream *upstream_ref(struct upstream *upstream);

@@ -3,11 +3,12 @@
  * vm/http/client_internal.h: upstreams, pools, what carries a request to a server, and how one is made. For vm/http
  * only.
  *
- *   upstream ──► pool (host, port) ──► idle connections, last in first out
- *                     ▲ connector: name ─► addresses in turn ─► connection ─► owner ─► pool or close
+ *   upstream ──► pool (host, port, TLS policy) ──► idle connections, last in first out
+ *                     ▲ connector: name ─► addresses in turn ─► TLS ─► connection ─► owner ─► pool or close
  *
- * A request's owner (proxy*.c) knows struct upstream_carrier only: an HTTP/1 connection (pool.c) now, an HTTP/2
- * stream later. As in carrier.h, what happens for every request is a field, what differs between protocols a call.
+ * A request's owner (proxy*.c) knows struct upstream_carrier only: an HTTP/1 connection (pool.c) or an HTTP/2
+ * stream (h2_client.c). As in carrier.h, what happens for every request is a field, what differs between protocols a
+ * call.
  *
  * An HTTP/1 connection keeps one read outstanding from its first day: it costs no call, tells at once when the server
  * hangs up an idle connection, and becomes the read of the next response.
@@ -20,17 +21,22 @@
 #include "vm/http/head_write.h"
 #include "vm/http/relay.h"
 #include "vm/net/dns.h"
+#include "vm/net/tls.h"
 
 #define CLIENT_POOL_BUCKETS 256
 
 struct http_pool;
 struct upstream_connection;
+struct h2_client;
+struct h2_client_connection;
 
 struct http_client {
     struct http_client_options options; /* with the defaults filled in */
     struct http_pool *buckets[CLIENT_POOL_BUCKETS];
     struct upstream_connection *free_connections;
     struct http_connector *free_connectors;
+    struct h2_client *h2;            /* NULL: nobody has spoken HTTP/2 yet */
+    struct tls_client *system_trust; /* made for the first https upstream without a policy of its own */
     uint32_t live_count; /* pools, and connections and connectors whose completions may still come */
     bool freed;          /* by its owner: memory goes with the last completion */
 };
@@ -41,6 +47,11 @@ struct http_pool {
     uint32_t refs; /* upstreams, connections, connectors */
     struct upstream_connection *idle_newest, *idle_oldest;
     uint32_t idle_count;
+    struct h2_client_connection *h2_newest;              /* with streams or without */
+    struct http_connector *connecting;                   /* speaks_h2: the one that the others wait for */
+    struct http_connector *waiting_first, *waiting_last; /* for a stream on what it makes */
+    bool speaks_h2;                                      /* with prior knowledge */
+    struct tls_target *tls;                              /* NULL: plain */
     bool is_numeric;
     struct address numeric; /* with the port */
     uint16_t port;
@@ -54,7 +65,7 @@ struct upstream {
     struct http_pool *pool;
     cy_bytes base_path;      /* "/api", without a slash at its end; may be empty */
     struct http_times times; /* all but total_ms are set */
-    cy_bytes authority;      /* for Host when the client sent none: without the port when it is 80 */
+    cy_bytes authority;      /* for Host when the client sent none: without the port of the scheme */
 };
 
 /* What the owner of a carrier is told. */
@@ -69,7 +80,8 @@ enum upstream_head { UPSTREAM_HEAD_MORE, UPSTREAM_HEAD_INTERIM, UPSTREAM_HEAD_FI
 struct upstream_carrier;
 struct upstream_carrier_type {
     const char *name;
-    bool uses_chunks; /* bodies whose length is not known beforehand */
+    bool uses_chunks;    /* bodies whose length is not known beforehand */
+    bool takes_trailers; /* without chunks: `trailer` is sent behind the request */
     /* A request begins; the fields of its answer go into `fields`, a table of LIMIT_HTTP_FIELDS. */
     void (*begin)(struct upstream_carrier *carrier, struct http_field *fields);
     /* The request's head, in this order. put_field NULL: the text form of HTTP/1. The target is base_path and
@@ -104,10 +116,13 @@ struct upstream_carrier {
     struct buffer *input;   /* received, not yet consumed; NULL rather than empty */
     struct loop_send *send; /* parts of the next write */
     struct relay_hold hold; /* what they point at */
+    /* As exchange_carrier's: of the answer, good at its end; of the request. */
+    struct buffer *input_trailer, *trailer;
     struct timer timer;
     uint32_t keep_alive_ms; /* how long it may idle when it is given back; 0: as the options say */
     bool writing;
     bool used_before;
+    bool unprocessed; /* with an error: the server has said that it did nothing of this request */
 };
 
 static inline void upstream_set_timer(struct upstream_carrier *carrier, uint32_t after_ms)
@@ -146,8 +161,15 @@ struct upstream_connection {
 };
 
 /* -- pool.c -- */
-CY_NODISCARD cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
-                              struct http_pool **pool_out);
+struct pool_server {
+    cy_bytes host; /* without brackets */
+    uint16_t port;
+    bool is_v6;
+    bool speaks_h2; /* with prior knowledge */
+};
+/* `trust` NULL: plain. */
+CY_NODISCARD cy_err pool_open(struct http_client *client, const struct pool_server *server,
+                              struct tls_client *trust, cy_bytes name, struct http_pool **pool_out);
 struct http_pool *pool_ref(struct http_pool *pool);
 void pool_unref(struct http_pool **pool);
 /* A quiet idle connection, owned by the caller from here on; NULL when there is none. */
@@ -166,10 +188,13 @@ struct http_connector {
     struct timer timer;
     struct loop_connect connect;
     struct dns_query query;
+    struct stream *stream; /* while the handshake goes on */
+    struct stream_ready ready;
     uint64_t deadline_ms;
     uint32_t address_index;
-    cy_err err; /* of the last address tried */
-    bool connecting, resolving;
+    cy_err err;                            /* of the last address tried */
+    bool connecting, resolving, preparing; /* `connect`, `query`, `ready` are outstanding */
+    bool waiting;                          /* in pool->waiting_first: another one makes the connection */
 };
 CY_NODISCARD cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
                                     void (*done)(void *owner, struct upstream_carrier *carrier, cy_err err),

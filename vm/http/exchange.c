@@ -88,6 +88,18 @@ void http_exchange_fail(struct http_exchange *exchange, cy_bytes reason)
 
 /* -- the request ----------------------------------------------------------------------------------------- */
 
+uint8_t exchange_judge(struct http_exchange *exchange, struct h1_request *wishes_out)
+{
+    size_t space_bytes = h1_space_needed(&exchange->h1_head);
+    uint8_t *space = exchange->space;
+    if (space_bytes > sizeof exchange->space) {
+        exchange->space_buffer = buffer_take_sized(server_buffers(exchange->carrier->server), space_bytes);
+        if (!exchange->space_buffer) return H1_FAULT_HEAD_LONG;
+        space = exchange->space_buffer->data;
+    }
+    return h1_judge_request(&exchange->h1_head, space, &exchange->request, wishes_out);
+}
+
 void exchange_begin(struct http_exchange *exchange)
 {
     struct http_server *server = exchange->carrier->server;

@@ -209,7 +209,9 @@ static enum fetch_step fetch_read_head(struct http_fetch *fetch)
 static void fetch_finish_stream(struct http_fetch *fetch, cy_err err)
 {
     if (!fetch->head_complete && !cy_failed(err) && fetch_retry(fetch)) return;
-    if (!fetch->head_complete && cy_is(err, CY_ERR_RESET) && fetch_retry(fetch)) return;
+    if (!fetch->head_complete && (cy_is(err, CY_ERR_RESET) || cy_is(err, CY_ERR_TLS_TRUNCATED)) &&
+        fetch_retry(fetch))
+        return;
     if (cy_failed(err))
         fetch_fail(fetch, err);
     else if (fetch->head_complete && h1_body_end_of_stream(&fetch->framing))

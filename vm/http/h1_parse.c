@@ -73,6 +73,22 @@ static uint8_t h1_parse_version(cy_bytes text, uint8_t *minor_version_out)
     return H1_FAULT_NONE;
 }
 
+/* '#' would begin a fragment, which is never sent; peers disagree whether it ends the path. */
+static bool h1_parse_is_target(cy_bytes target)
+{
+    for (size_t i = 0; i < target.count; i++)
+        if (target.data[i] <= ' ' || target.data[i] == 0x7f || target.data[i] == '#') return false;
+    return target.count > 0;
+}
+
+uint8_t h1_check_request_line(cy_bytes method, cy_bytes target)
+{
+    if (!field_is_token(method)) return H1_FAULT_METHOD;
+    if (method.count > LIMIT_HTTP_METHOD_BYTES) return H1_FAULT_METHOD_LONG;
+    if (target.count > LIMIT_HTTP_TARGET_BYTES) return H1_FAULT_TARGET_LONG;
+    return h1_parse_is_target(target) ? H1_FAULT_NONE : H1_FAULT_TARGET;
+}
+
 static uint8_t h1_parse_request_line(struct h1_head *head, cy_bytes line)
 {
     size_t method_end = 0;
@@ -86,9 +102,7 @@ static uint8_t h1_parse_request_line(struct h1_head *head, cy_bytes line)
     if (target_end == rest.count) return H1_FAULT_VERSION; /* HTTP/0.9 had none */
     head->method = cy_bytes_slice(line, 0, method_end);
     head->target = cy_bytes_slice(rest, 0, target_end);
-    /* '#' would begin a fragment, which is never sent; peers disagree whether it ends the path. */
-    for (size_t i = 0; i < target_end; i++)
-        if (rest.data[i] <= ' ' || rest.data[i] == 0x7f || rest.data[i] == '#') return H1_FAULT_TARGET;
+    if (!h1_parse_is_target(head->target)) return H1_FAULT_TARGET;
     return h1_parse_version(cy_bytes_skip(rest, target_end + 1), &head->minor_version);
 }
 

@@ -44,4 +44,7 @@ void h1_parse_begin_request(struct h1_head *head, struct http_field *fields);
 void h1_parse_begin_response(struct h1_head *head, struct http_field *fields);
 enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input);
 
+/* Method and target as a request line may have them. For heads that came in another form. Returns enum h1_fault. */
+uint8_t h1_check_request_line(cy_bytes method, cy_bytes target);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/pool.c: HTTP/1 connections to servers, and the idle ones of each (host, port).
+ * vm/http/pool.c: HTTP/1 connections to servers, and the idle ones of each (host, port, protocol).
  *
  * In:   streams from the connector. Out: connections that were quiet a moment ago.
  * Reuse is last in first out: the newest idle connection is the one the server has least reason to have
@@ -13,6 +13,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/http/client_internal.h"
+#include "vm/http/h2.h"
 
 /* -- pools ----------------------------------------------------------------------------------------------- */
 
@@ -22,10 +23,20 @@ static uint8_t pool_bucket(cy_bytes host, uint16_t port)
                      CLIENT_POOL_BUCKETS); /* keys come from the configuration, not from peers */
 }
 
-static struct http_pool *pool_find(struct http_client *client, cy_bytes host, uint16_t port)
+static bool pool_is_for(const struct http_pool *pool, const struct tls_client *trust, cy_bytes name)
 {
-    for (struct http_pool *pool = client->buckets[pool_bucket(host, port)]; pool; pool = pool->next)
-        if (pool->port == port && cy_bytes_equal(pool->host, host)) return pool;
+    if (!pool->tls || !trust) return !pool->tls && !trust;
+    return tls_target_is(pool->tls, trust, name);
+}
+
+static struct http_pool *pool_find(struct http_client *client, const struct pool_server *server,
+                                   const struct tls_client *trust, cy_bytes name)
+{
+    struct http_pool *pool = client->buckets[pool_bucket(server->host, server->port)];
+    for (; pool; pool = pool->next)
+        if (pool->port == server->port && pool->speaks_h2 == server->speaks_h2 &&
+            cy_bytes_equal(pool->host, server->host) && pool_is_for(pool, trust, name))
+            return pool;
     return NULL;
 }
 
@@ -44,17 +55,18 @@ static bool pool_format_text(struct http_pool *pool, uint8_t *space, size_t spac
     return ok;
 }
 
-cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool is_v6,
-                 struct http_pool **pool_out)
+cy_err pool_open(struct http_client *client, const struct pool_server *server, struct tls_client *trust,
+                 cy_bytes name, struct http_pool **pool_out)
 {
-    struct http_pool *pool = pool_find(client, host, port);
+    struct http_pool *pool = pool_find(client, server, trust, name);
+    cy_bytes host = server->host;
     if (pool) {
         *pool_out = pool_ref(pool);
         return CY_OK;
     }
     struct address numeric;
-    bool is_numeric = !cy_failed(address_from_ip(host, port, &numeric));
-    if (is_v6 && !is_numeric) return CY_ERR(BAD_ADDRESS);
+    bool is_numeric = !cy_failed(address_from_ip(host, server->port, &numeric));
+    if (server->is_v6 && !is_numeric) return CY_ERR(BAD_ADDRESS);
     size_t text_bytes = host.count + sizeof "[]:65535";
     pool = mem_alloc_zeroed(sizeof *pool + host.count + 1 + text_bytes);
     if (!pool) return CY_ERR(NO_MEMORY);
@@ -63,14 +75,18 @@ cy_err pool_open(struct http_client *client, cy_bytes host, uint16_t port, bool 
     pool->client = client;
     pool->refs = 1;
     pool->host = cy_bytes_of(space, host.count);
-    pool->port = port;
+    pool->port = server->port;
+    pool->speaks_h2 = server->speaks_h2;
     pool->is_numeric = is_numeric;
     if (is_numeric) pool->numeric = numeric;
-    if (!pool_format_text(pool, space + host.count + 1, text_bytes, is_v6)) {
+    cy_err err = CY_OK;
+    if (!pool_format_text(pool, space + host.count + 1, text_bytes, server->is_v6)) err = CY_ERR(NO_MEMORY);
+    if (!cy_failed(err) && trust) err = tls_target_new(trust, name, &pool->tls);
+    if (cy_failed(err)) {
         mem_free(pool);
-        return CY_ERR(NO_MEMORY);
+        return err;
     }
-    pool->bucket = pool_bucket(host, port);
+    pool->bucket = pool_bucket(host, server->port);
     pool->next = client->buckets[pool->bucket];
     client->buckets[pool->bucket] = pool;
     client->live_count++;
@@ -95,6 +111,7 @@ void pool_unref(struct http_pool **pool_pointer)
     struct http_pool **link = &client->buckets[pool->bucket];
     while (*link != pool) link = &(*link)->next;
     *link = pool->next;
+    tls_target_unref(&pool->tls);
     mem_free(pool);
     client_release(client);
 }
@@ -168,6 +185,10 @@ static void pool_close_idle(struct upstream_connection *connection)
 struct upstream_carrier *pool_take(struct http_pool *pool, void *owner, const struct upstream_events *events)
 {
     CHECK(owner != NULL);
+    if (CY_UNLIKELY(pool->h2_newest != NULL)) {
+        struct upstream_carrier *carrier = h2_client_take(pool, owner, events);
+        if (carrier) return carrier;
+    }
     while (pool->idle_newest) {
         struct upstream_connection *connection = pool->idle_newest;
         struct upstream_carrier *carrier = &connection->carrier;
@@ -228,6 +249,8 @@ static const struct upstream_carrier_type pool_carrier_type;
 cy_err pool_add(struct http_pool *pool, struct stream *owned_stream, struct upstream_carrier **carrier_out)
 {
     struct http_client *client = pool->client;
+    if (pool->speaks_h2 || cy_bytes_equal(stream_info(owned_stream)->alpn, CY_BYTES("h2")))
+        return h2_client_add(pool, owned_stream, carrier_out);
     struct upstream_connection *connection = client->free_connections;
     if (connection) {
         client->free_connections = connection->next;

@@ -11,8 +11,8 @@
  *
  * Back-pressure: the client is read again only when what it sent before is with the kernel.
  * Retry: once, on a new connection, when a reused one died before any byte of an answer and sending again
- *       cannot do something twice: the request has no body, and it is idempotent or nothing of it had been
- *       sent.
+ *       cannot do something twice: the request has no body, and it is idempotent, or nothing of it had been
+ *       sent, or the server has said that it did nothing of it (HTTP/2: REFUSED_STREAM, GOAWAY).
  * Invariant: while `active`, exactly one of connector and upstream is set, until the response has ended.
  */
 #include "vm/base/check.h"
@@ -108,6 +108,7 @@ static void proxy_use(struct http_exchange *exchange, struct upstream_carrier *u
     upstream->type->begin(upstream, exchange->response_fields);
     exchange->request_body.chunked_out =
         upstream->type->uses_chunks && (kind == HTTP_BODY_CHUNKED || kind == HTTP_BODY_UNTIL_CLOSE);
+    exchange->request_body.trailers_out = upstream->type->takes_trailers;
     struct buffer *head = proxy_write_request_head(exchange);
     if (!head) {
         proxy_fail(exchange, 503, "cannot write the request", CY_ERR(NO_MEMORY));
@@ -202,10 +203,11 @@ bool proxy_retry(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
     struct upstream_carrier *upstream = proxy->upstream;
-    if (proxy->retried || !upstream->used_before || proxy->received_any) return false;
+    if (proxy->retried || proxy->received_any) return false;
+    if (!upstream->used_before && !upstream->unprocessed) return false;
     if (exchange->request.body.kind != HTTP_BODY_NONE) return false;
     bool unsent = proxy->sent_bytes == 0 && !upstream->writing;
-    if (!unsent && !proxy_is_idempotent(exchange->request.method)) return false;
+    if (!unsent && !upstream->unprocessed && !proxy_is_idempotent(exchange->request.method)) return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
     proxy->request_sent = proxy->request_stopped = proxy->stream_ended = false;
@@ -253,7 +255,11 @@ static bool proxy_add_body(struct http_exchange *exchange, struct loop_send *sen
         if (send->part_count > part_count) relay_hold_add(hold, buffer_ref(carrier->input));
         carrier_drop_empty_input(carrier);
     }
-    if (!relay->ended && !carrier->input && proxy_has_body(exchange)) relay_finish(relay, send);
+    if (!relay->ended && !carrier->input && proxy_has_body(exchange)) {
+        relay_give_trailer(relay, carrier->input_trailer);
+        carrier->input_trailer = NULL;
+        relay_finish(relay, send, hold);
+    }
     return true;
 }
 
@@ -279,6 +285,8 @@ static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head
     }
     bool ended = exchange->request_body.ended;
     if (send->part_count == 0 && ended == had_ended) return true;
+    if (ended && upstream->type->takes_trailers)
+        upstream->trailer = relay_take_trailer(&exchange->request_body);
     if (owned_head) relay_join_small(send, owned_head);
     upstream_set_timer(upstream, ended ? times->first_byte_ms : times->idle_ms);
     upstream->type->write(upstream, head_bytes, ended);

@@ -38,7 +38,9 @@ static bool proxy_head_passes(const struct http_exchange *exchange, const struct
     if (field->hop || (flags & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING))) return false;
     if (field->known == HTTP_FIELD_HOST || field->known == HTTP_FIELD_EXPECT) return false;
     if (field->known == HTTP_FIELD_MAX_FORWARDS && exchange->proxy.counts_forwards) return false;
-    if (field->known == HTTP_FIELD_TRAILER && request->body.kind != HTTP_BODY_CHUNKED) return false;
+    if (field->known == HTTP_FIELD_TRAILER && request->body.kind != HTTP_BODY_CHUNKED &&
+        request->body.kind != HTTP_BODY_UNTIL_CLOSE)
+        return false;
     if (field_is_forwarding(field->name, field->known)) return false;
     if (verdict->field_count + verdict->remove_count > 0 && proxy_head_is_replaced(verdict, field->name))
         return false;
@@ -94,6 +96,18 @@ static void proxy_head_put_request_framing(struct http_exchange *exchange, struc
                            head_format_u64(digits, request->body.length));
 }
 
+/* TE is for one hop; of what it may say only this has a meaning to both (RFC 9113 section 8.2.2), and gRPC insists. */
+static bool proxy_head_wants_trailers(const struct http_request *request)
+{
+    for (uint32_t i = 0; i < request->field_count; i++) {
+        if (request->fields[i].known != HTTP_FIELD_TE) continue;
+        cy_bytes value = request->fields[i].value, element;
+        while (value.count && field_next_element(&value, &element))
+            if (cy_bytes_equal_nocase(element, CY_BYTES("trailers"))) return true;
+    }
+    return false;
+}
+
 struct buffer *proxy_write_request_head(struct http_exchange *exchange)
 {
     struct upstream_carrier *carrier = exchange->proxy.upstream;
@@ -114,6 +128,8 @@ struct buffer *proxy_write_request_head(struct http_exchange *exchange)
         if (proxy_head_passes(exchange, &request->fields[i]))
             upstream_put_field(carrier, &writer, request->fields[i].name, request->fields[i].value);
     proxy_head_put_request_framing(exchange, &writer);
+    if (carrier->type->takes_trailers && proxy_head_wants_trailers(request))
+        upstream_put_field(carrier, &writer, CY_BYTES("TE"), CY_BYTES("trailers"));
     if (CY_UNLIKELY(exchange->proxy.counts_forwards)) {
         uint8_t digits[HEAD_DIGITS_MAX];
         upstream_put_field(carrier, &writer, CY_BYTES("Max-Forwards"),
@@ -143,7 +159,8 @@ static void proxy_head_put_response_framing(struct http_exchange *exchange, stru
         carrier_put_field(carrier, writer, CY_BYTES("Content-Length"), answer->declared_length);
     else if (exchange->proxy.response.chunked_out)
         head_put(writer, CY_BYTES("Transfer-Encoding: chunked\r\n"));
-    else if (answer->body.kind == HTTP_BODY_LENGTH || (answer->body.kind == HTTP_BODY_NONE && may_have_body))
+    else if (answer->body.kind == HTTP_BODY_LENGTH ||
+             (answer->body.kind == HTTP_BODY_NONE && may_have_body && !carrier->type->takes_trailers))
         carrier_put_length(carrier, writer, answer->body.length);
 }
 
@@ -183,7 +200,8 @@ struct buffer *proxy_write_response_head(struct http_exchange *exchange)
               PROXY_HEAD_FIXED_BYTES + answer->head_bytes + answer->field_count * CARRIER_FIELD_EXTRA_BYTES);
     carrier->type->put_status(carrier, &writer, answer->status, answer->reason);
     if (!answer->has_date) carrier_put_field(carrier, &writer, CY_BYTES("Date"), server_date(server));
-    proxy_head_put_passing(carrier, &writer, answer, exchange->proxy.response.chunked_out);
+    proxy_head_put_passing(carrier, &writer, answer,
+                           exchange->proxy.response.chunked_out || carrier->type->takes_trailers);
     proxy_head_put_response_framing(exchange, &writer);
     if (CY_UNLIKELY(answer->status == 426) && carrier->type->shutdown)
         proxy_head_put_upgrade(&writer, answer->fields, answer->field_count);

@@ -39,6 +39,8 @@ static bool proxy_write_client(struct http_exchange *exchange, size_t head_bytes
     struct exchange_carrier *carrier = exchange->carrier;
     struct http_proxy *proxy = &exchange->proxy;
     bool ended = proxy->response.ended;
+    if (ended && carrier->type->takes_trailers && !carrier->trailer)
+        carrier->trailer = relay_take_trailer(&proxy->response);
     if (ended && proxy->upstream) {
         bool clean = proxy->request_sent && !proxy->stream_ended && !proxy->upstream->input;
         proxy->upstream->type->release(&proxy->upstream, clean);
@@ -172,6 +174,7 @@ static bool proxy_on_final(struct http_exchange *exchange)
     bool has_length = answer->body.kind == HTTP_BODY_NONE || answer->body.kind == HTTP_BODY_LENGTH;
     bool chunked = !has_length && exchange->request.protocol == HTTP_1_1;
     relay_begin(&proxy->response, &answer->body, chunked);
+    proxy->response.trailers_out = carrier->type->takes_trailers;
     /* A refusal makes the rest of the request's body pointless. Success may be a server that answers while it
      * reads. */
     if (!exchange->request_body.ended && answer->status >= 300) proxy->request_stopped = true;
@@ -225,7 +228,9 @@ static void proxy_on_stream_end(struct http_exchange *exchange)
         return;
     }
     send->part_count = 0;
-    if (cy_failed(proxy->stream_err) || !relay_finish(&proxy->response, send)) {
+    relay_give_trailer(&proxy->response, proxy->upstream->input_trailer);
+    proxy->upstream->input_trailer = NULL;
+    if (cy_failed(proxy->stream_err) || !relay_finish(&proxy->response, send, &exchange->carrier->hold)) {
         proxy_fail(exchange, 502, "connection ended inside the body", err);
         return;
     }

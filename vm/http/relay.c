@@ -20,6 +20,7 @@ void relay_begin(struct relay *relay, const struct http_framing *framing, bool c
 {
     h1_body_begin(&relay->body, framing);
     relay->chunked_out = chunked_out;
+    relay->trailers_out = false;
     relay->ended = framing->kind == HTTP_BODY_NONE;
     relay->trailer = NULL;
     relay->passed_bytes = 0;
@@ -63,7 +64,7 @@ static void relay_add_piece(struct loop_send *send, uint32_t first_piece, cy_byt
 /* Without memory for them trailers are dropped, which RFC 9110 section 6.5.1 allows any hop. */
 static void relay_keep_trailer(struct relay *relay, struct buffer_pool *pool, cy_bytes piece)
 {
-    if (!relay->chunked_out) return;
+    if (!relay->chunked_out && !relay->trailers_out) return;
     if (!relay->trailer) relay->trailer = buffer_take(pool);
     struct buffer *trailer = relay->trailer;
     if (!trailer) return;
@@ -171,12 +172,33 @@ void relay_join_small(struct loop_send *send, struct buffer *head)
     send->part_count = 1;
 }
 
-bool relay_finish(struct relay *relay, struct loop_send *send)
+bool relay_finish(struct relay *relay, struct loop_send *send, struct relay_hold *hold)
 {
     if (!h1_body_end_of_stream(&relay->body)) return false;
-    if (!relay->ended && relay->chunked_out) relay_add_part(send, CY_BYTES("0\r\n\r\n"));
+    if (!relay->ended && relay->chunked_out) relay_add_tail(relay, send, hold, false);
     relay->ended = true;
     return true;
+}
+
+void relay_give_trailer(struct relay *relay, struct buffer *owned_trailer)
+{
+    if (!owned_trailer) return;
+    if (relay->ended || (!relay->chunked_out && !relay->trailers_out)) {
+        buffer_unref(&owned_trailer);
+        return;
+    }
+    buffer_unref(&relay->trailer);
+    relay->trailer = owned_trailer;
+}
+
+struct buffer *relay_take_trailer(struct relay *relay)
+{
+    struct buffer *trailer = relay->trailer;
+    if (!trailer || !relay->trailers_out) return NULL;
+    relay->trailer = NULL;
+    relay_filter_trailer(trailer);
+    if (trailer->begin == trailer->end) buffer_unref(&trailer);
+    return trailer;
 }
 
 #undef RELAY_TAIL_PARTS

@@ -19,7 +19,8 @@ struct relay {
     struct h1_body body;
     uint64_t passed_bytes; /* of the body, without its framing */
     bool chunked_out;
-    bool ended; /* the last part has been given out */
+    bool trailers_out; /* trailers are kept without chunks too: relay_take_trailer */
+    bool ended;        /* the last part has been given out */
     struct buffer *trailer;
 };
 
@@ -43,7 +44,12 @@ void relay_end(struct relay *relay); /* lets go of what it holds */
 enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct loop_send *send,
                              struct relay_hold *hold);
 /* The same when the incoming stream has ended. False when the body has not. */
-bool relay_finish(struct relay *relay, struct loop_send *send);
+bool relay_finish(struct relay *relay, struct loop_send *send, struct relay_hold *hold);
+
+/* Trailers that came beside the body instead of behind its last chunk; before relay_finish. NULL: none. */
+void relay_give_trailer(struct relay *relay, struct buffer *owned_trailer);
+/* What is to be sent behind a body without chunks; NULL: nothing. Owned by the caller. */
+struct buffer *relay_take_trailer(struct relay *relay);
 
 /* When all parts behind the head are small they are copied behind it: one part is sent with send, which costs
  * the kernel less than sendmsg (measured on loopback: 0.15 us less of 4.2 per call). */

@@ -6,10 +6,12 @@
  * End:  http_server_free cuts everything off at once, but the loop still holds operations: memory goes with
  *       the last completion, one turn of the loop later.
  */
+#include "vm/http/h2.h"
 #include "vm/http/server_internal.h"
 
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
+#include "vm/net/tls.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -97,6 +99,36 @@ void http_server_read_counters(const struct http_server *server, struct http_ser
     *counters_out = server->counters;
 }
 
+void server_link(struct http_server *server, struct server_connection *connection)
+{
+    connection->previous = NULL;
+    connection->next = server->connections;
+    if (connection->next) connection->next->previous = connection;
+    server->connections = connection;
+}
+
+void server_unlink(struct http_server *server, struct server_connection *connection)
+{
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        server->connections = connection->next;
+    if (connection->next) connection->next->previous = connection->previous;
+}
+
+uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYTES])
+{
+    struct builder builder;
+    builder_init(&builder);
+    if (stream) address_format(&stream_info(stream)->peer, false, &builder);
+    cy_bytes view = builder_view(&builder);
+    if (view.count > 2 && view.data[0] == '[') view = cy_bytes_slice(view, 1, view.count - 1);
+    if (builder.failed || view.count == 0 || view.count >= SERVER_PEER_TEXT_BYTES) view = CY_BYTES("unknown");
+    memcpy(text, view.data, view.count);
+    builder_fini(&builder);
+    return (uint8_t)view.count;
+}
+
 void server_make_room(struct http_server *server, const char *why)
 {
     uint32_t count = connection_evict(server);
@@ -128,6 +160,7 @@ static void server_on_accept(struct loop_op *op)
     if (cy_failed(loop_socket_open(server->options.loop, accept->descriptor, &socket))) return;
     if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
     stream_set_addresses(stream, &accept->peer, NULL);
+    if (listener->tls && cy_failed(tls_server_stream(listener->tls, stream, &stream))) return;
     connection_start(server, stream);
 }
 
@@ -139,6 +172,19 @@ static void server_on_starved(struct loop_accept *accept)
 }
 
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)
+{
+    return http_server_listen_tls(server, owned_descriptor, NULL, NULL);
+}
+
+void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
+{
+    struct tls_server *before = listener->tls;
+    listener->tls = tls ? tls_server_ref(tls) : NULL;
+    tls_server_unref(&before);
+}
+
+cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, struct tls_server *tls,
+                              struct http_listener **listener_out)
 {
     struct http_listener *listener = mem_alloc_zeroed(sizeof *listener);
     struct loop_socket *socket = NULL;
@@ -154,6 +200,8 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     listener->server = server;
     listener->socket = socket;
     listener->accept.op.done = server_on_accept;
+    listener->tls = tls ? tls_server_ref(tls) : NULL;
+    if (listener_out) *listener_out = listener;
     listener->accept.starved = server_on_starved;
     listener->next = server->listeners;
     server->listeners = listener;
@@ -189,6 +237,7 @@ static void server_free_memory(struct http_server *server)
     while (server->listeners) {
         struct http_listener *listener = server->listeners;
         server->listeners = listener->next;
+        tls_server_unref(&listener->tls);
         mem_free(listener);
     }
     while (server->free_connections) {
@@ -196,6 +245,7 @@ static void server_free_memory(struct http_server *server)
         server->free_connections = connection->next;
         mem_free(connection);
     }
+    h2_server_fini(server);
     while (server->free_exchanges) {
         struct http_exchange *exchange = server->free_exchanges;
         server->free_exchanges = exchange->next;
@@ -212,9 +262,9 @@ void server_release(struct http_server *server)
 
 static void server_cut_off(struct http_server *server)
 {
-    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+    for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
-        if (connection->stream) connection_lose(connection, CY_ERR(CANCELLED));
+        connection->type->lose(connection, CY_ERR(CANCELLED));
     }
 }
 
@@ -261,11 +311,9 @@ void http_server_drain(struct http_server *server, void (*drained)(void *context
     server->draining = true;
     server->drained = drained;
     server_close_listeners(server);
-    for (struct http_connection *connection = server->connections, *next; connection; connection = next) {
+    for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
-        if (connection->stream && !connection->carrier.exchange && !connection->carrier.tunnel &&
-            !connection->lingering)
-            connection_close(connection);
+        connection->type->drain(connection);
     }
     loop_timer_set(server->options.loop, &server->stop_timer, server->options.stop_ms);
     server_check_drained(server);

@@ -23,6 +23,8 @@
 
 struct http_server;
 struct http_exchange;
+struct http_listener;
+struct tls_server;
 
 struct http_server_options {
     struct loop *loop;
@@ -37,6 +39,7 @@ struct http_server_options {
     uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
     uint32_t body_idle_timeout_ms; /* 0: 60,000 */
     uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
+    bool refuses_http2;         /* its preface is a malformed request then; ALPN is the listener's matter */
     uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
                                     * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
     uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
@@ -49,6 +52,13 @@ CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
                                     struct http_server **server_out);
 /* Accepts on a listening descriptor. */
 CY_NODISCARD cy_err http_server_listen(struct http_server *server, int owned_descriptor);
+/* The same behind TLS (a reference is taken; NULL: plain). The listener is the server's own. */
+CY_NODISCARD cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor,
+                                           struct tls_server *tls, struct http_listener **listener_out);
+/* What new connections get from now on; those there are keep what they have. NULL: plain. */
+void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls);
+/* The protocols that a server speaks, for tls_server_options.alpn. */
+cy_bytes http_server_alpn(void);
 /* One connection from elsewhere: tests run a whole request over a loopback stream. Who the client is, and whether it
  * is secure, its stream_info says. */
 CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream);

@@ -5,13 +5,15 @@
  *
  * In:   a stream. Out: exchanges; states are drawn in server_internal.h.
  *
- *   stream ─ready─► what was agreed on (ALPN) ─http/1.1 or nothing─► HTTP/1
+ *   stream ─ready─► what was agreed on (ALPN) ─http/1.1 or nothing─► HTTP/1 ─its preface─┐
+ *                                             ├─h2───────────────────────────────────────┴─► h2_server.c
  *                                             └─anything else─► closed
  *
  * Invariant: after connection_close `stream` is NULL, and the struct lives until its ready, read and write have
  *            completed.
  * Not here:  what becomes of a request (exchange.c).
  */
+#include "vm/http/h2.h"
 #include "vm/http/server_internal.h"
 
 #include "vm/base/check.h"
@@ -24,29 +26,13 @@ static struct http_connection *connection_of(struct exchange_carrier *carrier)
 
 /* -- memory ---------------------------------------------------------------------------------------------- */
 
-static void connection_link(struct http_server *server, struct http_connection *connection)
-{
-    connection->next = server->connections;
-    if (connection->next) connection->next->previous = connection;
-    server->connections = connection;
-}
-
-static void connection_unlink(struct http_server *server, struct http_connection *connection)
-{
-    if (connection->previous)
-        connection->previous->next = connection->next;
-    else
-        server->connections = connection->next;
-    if (connection->next) connection->next->previous = connection->previous;
-}
-
 static void connection_recycle(struct http_connection *connection)
 {
     if (connection->stream || connection->preparing || connection->reading || connection->carrier.writing)
         return;
     struct http_server *server = connection->carrier.server;
     if (connection->carrier.exchange) exchange_free(connection->carrier.exchange);
-    connection_unlink(server, connection);
+    server_unlink(server, &connection->listed);
     connection->next = server->free_connections;
     server->free_connections = connection;
     server_release(server);
@@ -93,8 +79,10 @@ static void connection_finish(struct http_connection *connection, bool client_is
 /* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
  * for long enough. Between requests and inside a head nothing is owed to it; inside a body, and while it does not take
  * what we send, it owes. */
-static uint64_t connection_waits_since(const struct http_connection *connection, uint64_t now_ms)
+static uint64_t connection_waits_since(const struct server_connection *listed, uint64_t now_ms)
 {
+    const struct http_connection *connection =
+        (const struct http_connection *)((const char *)listed - offsetof(struct http_connection, listed));
     const struct exchange_carrier *carrier = &connection->carrier;
     const struct http_exchange *exchange = carrier->exchange;
     uint64_t since_ms = UINT64_MAX;
@@ -112,22 +100,22 @@ static uint64_t connection_waits_since(const struct http_connection *connection,
 /* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
 uint32_t connection_evict(struct http_server *server)
 {
-    struct http_connection *oldest[LIMIT_HTTP_EVICT_BATCH];
+    struct server_connection *oldest[LIMIT_HTTP_EVICT_BATCH];
     uint64_t since_ms[LIMIT_HTTP_EVICT_BATCH], now_ms = loop_now_ms(server->options.loop);
     uint32_t count = 0;
-    for (struct http_connection *one = server->connections; one; one = one->next) {
-        uint64_t since = connection_waits_since(one, now_ms);
+    for (struct server_connection *one = server->connections; one; one = one->next) {
+        uint64_t since = one->type->waits_since(one, now_ms);
         uint32_t place = count;
         if (since == UINT64_MAX) continue;
         while (place > 0 && since_ms[place - 1] > since) place--;
         if (place == LIMIT_HTTP_EVICT_BATCH) continue;
         if (count < LIMIT_HTTP_EVICT_BATCH) count++;
-        memmove(oldest + place + 1, oldest + place, (count - 1 - place) * sizeof(struct http_connection *));
+        memmove(oldest + place + 1, oldest + place, (count - 1 - place) * sizeof(struct server_connection *));
         memmove(since_ms + place + 1, since_ms + place, (count - 1 - place) * sizeof(uint64_t));
         oldest[place] = one;
         since_ms[place] = since;
     }
-    for (uint32_t i = 0; i < count; i++) connection_lose(oldest[i], CY_ERR(TIMEOUT));
+    for (uint32_t i = 0; i < count; i++) oldest[i]->type->lose(oldest[i], CY_ERR(TIMEOUT));
     server->counters.evictions += count;
     return count;
 }
@@ -146,30 +134,18 @@ static void connection_read(struct http_connection *connection)
     stream_read_start(connection->stream, &connection->read);
 }
 
-static uint8_t connection_judge(struct http_connection *connection, struct h1_request *wishes_out)
-{
-    struct http_exchange *exchange = connection->carrier.exchange;
-    size_t space_bytes = h1_space_needed(&exchange->h1_head);
-    uint8_t *space = exchange->space;
-    if (space_bytes > sizeof exchange->space) {
-        exchange->space_buffer = buffer_take_sized(server_buffers(connection->carrier.server), space_bytes);
-        if (!exchange->space_buffer) return H1_FAULT_HEAD_LONG;
-        space = exchange->space_buffer->data;
-    }
-    return h1_judge_request(&exchange->h1_head, space, &exchange->request, wishes_out);
-}
-
 /* The head is complete. */
 static void connection_on_head(struct http_connection *connection)
 {
     struct exchange_carrier *carrier = &connection->carrier;
     struct http_exchange *exchange = carrier->exchange;
     carrier_clear_timer(carrier);
+    connection->has_served = true;
     exchange->head_buffer = buffer_ref(carrier->input);
     carrier->input->begin += (uint32_t)exchange->h1_head.used_bytes;
     carrier_drop_empty_input(carrier);
     struct h1_request wishes;
-    uint8_t fault = connection_judge(connection, &wishes);
+    uint8_t fault = exchange_judge(exchange, &wishes);
     if (fault) {
         exchange_refuse(exchange, h1_fault_status(fault), h1_fault_text(fault), false);
         return;
@@ -182,6 +158,47 @@ static void connection_on_head(struct http_connection *connection)
     exchange->continue_waiting = wishes.expects_continue && !carrier->input;
     exchange->wants_upgrade = wishes.wants_upgrade;
     exchange_begin(exchange);
+}
+
+/* Somebody else speaks on from here, beginning with the bytes that wait. */
+static void connection_hand_over_h2(struct http_connection *connection)
+{
+    struct http_server *server = connection->carrier.server;
+    struct stream *stream = connection->stream;
+    CHECK(!connection->reading && !connection->carrier.writing);
+    if (connection->carrier.exchange) exchange_free(connection->carrier.exchange);
+    connection->carrier.exchange = NULL;
+    loop_timer_clear(server->options.loop, &connection->carrier.timer);
+    if (connection->carrier.input) stream_unread(stream, connection->carrier.input);
+    connection->carrier.input = NULL;
+    connection->stream = NULL;
+    h2_server_start(server, stream);
+    CHECK(server->counters.connections_open > 0);
+    server->counters.connections_open--;
+    connection_recycle(connection);
+    server_check_drained(server);
+}
+
+/* To HTTP/1 the preface of HTTP/2 is a request of a version that it does not know: so only what is refused is looked
+ * at, and nobody else pays. True when it was the preface, or may become it. */
+static bool connection_take_preface(struct http_connection *connection)
+{
+    struct exchange_carrier *carrier = &connection->carrier;
+    struct h1_head *head = &carrier->exchange->h1_head;
+    cy_bytes input = buffer_view(carrier->input), preface = CY_BYTES(H2_PREFACE);
+    size_t count = cy_min_size(input.count, preface.count);
+    if (head->fault != H1_FAULT_VERSION_UNKNOWN || connection->has_served) return false;
+    if (carrier->server->options.refuses_http2 || stream_info(connection->stream)->secure) return false;
+    if (!cy_bytes_equal(cy_bytes_slice(input, 0, count), cy_bytes_slice(preface, 0, count))) return false;
+    if (count == preface.count) {
+        connection_hand_over_h2(connection);
+        return true;
+    }
+    h1_parse_begin_request(head, carrier->exchange->request.fields); /* from the start, with more of it */
+    if (carrier->timer_kind != CONNECTION_TIMER_HEAD)
+        carrier_set_timer(carrier, CONNECTION_TIMER_HEAD, carrier->server->options.header_timeout_ms);
+    connection_read(connection);
+    return true;
 }
 
 /* Bytes of a head are here. */
@@ -212,6 +229,7 @@ static void connection_parse(struct http_connection *connection)
             connection_read(connection);
         return;
     case H1_PARSE_FAULT:
+        if (connection_take_preface(connection)) return;
         exchange_refuse(exchange, h1_fault_status(exchange->h1_head.fault),
                         h1_fault_text(exchange->h1_head.fault), false);
         return;
@@ -341,6 +359,25 @@ static void connection_on_timer(struct timer *timer)
     }
 }
 
+/* -- for the server's list ------------------------------------------------------------------------------- */
+
+static void connection_lose_listed(struct server_connection *listed, cy_err err)
+{
+    struct http_connection *connection = CY_CONTAINER_OF(listed, struct http_connection, listed);
+    if (connection->stream) connection_lose(connection, err);
+}
+
+static void connection_drain(struct server_connection *listed)
+{
+    struct http_connection *connection = CY_CONTAINER_OF(listed, struct http_connection, listed);
+    if (connection->stream && !connection->carrier.exchange && !connection->carrier.tunnel &&
+        !connection->lingering)
+        connection_close(connection);
+}
+
+static const struct server_connection_type connection_listed_type = {connection_lose_listed, connection_drain,
+                                                                     connection_waits_since};
+
 /* -- the beginning, and the next request ----------------------------------------------------------------- */
 
 static const struct exchange_carrier_type connection_carrier_type;
@@ -350,6 +387,18 @@ static cy_bytes connection_peer_text(struct exchange_carrier *carrier);
 static bool connection_speaks_h1(const struct stream_info *info)
 {
     return info->alpn.count == 0 || cy_bytes_equal(info->alpn, CY_BYTES("http/1.1"));
+}
+
+cy_bytes http_server_alpn(void) { return CY_BYTES("\x02h2\x08http/1.1"); }
+
+/* Strangers and their scanners fail in many ways, none of which is an error of ours. */
+static void connection_on_unready(struct http_connection *connection, cy_err err)
+{
+    char text[128];
+    if (!cy_is(err, CY_ERR_CANCELLED))
+        log_write(server_log(connection->carrier.server), LOG_DEBUG, "client %.*s: no connection: %s (%d)",
+                  CY_BYTES_ARG(connection_peer_text(&connection->carrier)),
+                  cy_err_describe(err, false, text, sizeof text), (int)err.detail);
 }
 
 static void connection_on_ready(struct stream_ready *ready)
@@ -365,10 +414,17 @@ static void connection_on_ready(struct stream_ready *ready)
         connection_read(connection);
         return;
     }
+    if (info && cy_bytes_equal(info->alpn, CY_BYTES("h2")) &&
+        !connection->carrier.server->options.refuses_http2) {
+        connection_hand_over_h2(connection);
+        return;
+    }
     if (info)
         log_write(server_log(connection->carrier.server), LOG_WARN,
                   "client %.*s agreed on %.*s, which is not there",
                   CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
+    else
+        connection_on_unready(connection, ready->err);
     connection_close(connection);
 }
 
@@ -386,6 +442,7 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     }
     memset(connection, 0, sizeof *connection);
     connection->carrier.type = &connection_carrier_type;
+    connection->listed.type = &connection_listed_type;
     connection->carrier.server = server;
     connection->carrier.send = &connection->write.send;
     connection->carrier.timer.fire = connection_on_timer;
@@ -393,7 +450,7 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     connection->ready.done = connection_on_ready;
     connection->read.done = connection_on_read;
     connection->write.done = connection_on_written;
-    connection_link(server, connection);
+    server_link(server, &connection->listed);
     server->live_count++;
     server->counters.connections++;
     server->counters.connections_open++;
@@ -467,18 +524,8 @@ static void connection_shutdown(struct exchange_carrier *carrier, bool abort)
 static cy_bytes connection_peer_text(struct exchange_carrier *carrier)
 {
     struct http_connection *connection = connection_of(carrier);
-    if (connection->peer_text_bytes == 0) {
-        struct builder text;
-        builder_init(&text);
-        address_format(&stream_info(connection->stream)->peer, false, &text);
-        cy_bytes view = builder_view(&text);
-        if (view.count > 2 && view.data[0] == '[') view = cy_bytes_slice(view, 1, view.count - 1);
-        if (text.failed || view.count == 0 || view.count >= sizeof connection->peer_text)
-            view = CY_BYTES("unknown");
-        memcpy(connection->peer_text, view.data, view.count);
-        connection->peer_text_bytes = (uint8_t)view.count;
-        builder_fini(&text);
-    }
+    if (connection->peer_text_bytes == 0)
+        connection->peer_text_bytes = server_format_peer(connection->stream, connection->peer_text);
     return cy_bytes_of(connection->peer_text, connection->peer_text_bytes);
 }
 

@@ -85,12 +85,13 @@ struct http_exchange {
     bool slack_given;
 
     struct http_proxy proxy;
-    struct h1_head
-        h1_head; /* the HTTP/1 connection's own, while it reads the head: nobody else looks at it */
+    struct h1_head h1_head; /* the carrier's own, while it reads the head: nobody else looks at it */
     struct http_request request;
     struct http_field response_fields[LIMIT_HTTP_FIELDS];
     uint8_t space[EXCHANGE_SPACE_BYTES];
 };
+
+#define SERVER_PEER_TEXT_BYTES 48
 
 enum connection_timer {
     CONNECTION_TIMER_IDLE = CARRIER_TIMER_OWN,
@@ -98,11 +99,25 @@ enum connection_timer {
     CONNECTION_TIMER_LINGER
 };
 
+/* What the server knows of a connection, whatever is spoken on it: a place in its list, and how to end it. */
+struct server_connection;
+struct server_connection_type {
+    void (*lose)(struct server_connection *connection, cy_err err); /* closes; its exchanges are told why */
+    void (*drain)(struct server_connection *connection);            /* closes when its exchanges have ended */
+    /* Since when its client has let us wait, so that it may go for another one's sake; UINT64_MAX: it must stay. */
+    uint64_t (*waits_since)(const struct server_connection *connection, uint64_t now_ms);
+};
+struct server_connection {
+    const struct server_connection_type *type;
+    struct server_connection *next, *previous;
+};
+
 /* The HTTP/1 carrier. */
 struct http_connection {
-    struct exchange_carrier carrier;         /* first: a carrier of type HTTP/1 is this one too */
-    struct http_connection *next, *previous; /* server's list, or free list */
-    struct stream *stream;                   /* NULL: closed, completions may still come */
+    struct exchange_carrier carrier; /* first: a carrier of type HTTP/1 is this one too */
+    struct server_connection listed;
+    struct http_connection *next; /* free list */
+    struct stream *stream;        /* NULL: closed, completions may still come */
     struct stream_ready ready;
     struct stream_read read;
     struct stream_write write;
@@ -111,7 +126,8 @@ struct http_connection {
     uint8_t peer_text_bytes; /* 0: not made yet */
     bool preparing, reading; /* `ready`, `read` are outstanding; the write's is carrier.writing */
     bool lingering;
-    char peer_text[48]; /* "127.0.0.1", for X-Forwarded-For */
+    bool has_served;                        /* a request was begun: what comes now is no HTTP/2 preface */
+    char peer_text[SERVER_PEER_TEXT_BYTES]; /* "127.0.0.1", for X-Forwarded-For */
 };
 
 struct http_listener {
@@ -119,6 +135,7 @@ struct http_listener {
     struct http_server *server;
     struct loop_socket *socket; /* NULL: closed */
     struct loop_accept accept;
+    struct tls_server *tls; /* a reference; NULL: plain */
 };
 
 #define SERVER_DATE_BYTES 29
@@ -126,8 +143,9 @@ struct http_listener {
 struct http_server {
     struct http_server_options options;
     struct http_listener *listeners;
-    struct http_connection *connections;
+    struct server_connection *connections;
     struct http_connection *free_connections;
+    struct h2_server *h2; /* NULL: nobody has spoken HTTP/2 yet */
     struct http_exchange *free_exchanges;
     struct http_server_counters counters;
     struct timer drain_timer, stop_timer; /* nothing is left; what is left is cut off */
@@ -147,6 +165,10 @@ struct buffer_pool *server_buffers(struct http_server *server);
 struct log *server_log(struct http_server *server);
 void server_release(struct http_server *server); /* one live thing less */
 void server_check_drained(struct http_server *server);
+void server_link(struct http_server *server, struct server_connection *connection);
+void server_unlink(struct http_server *server, struct server_connection *connection);
+/* "127.0.0.1"; gives the number of bytes. */
+uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYTES]);
 /* Closes the oldest quiet clients and says so in the log (rate limited). */
 void server_make_room(struct http_server *server, const char *why);
 
@@ -161,6 +183,8 @@ uint32_t connection_evict(struct http_server *server);
 /* -- exchange.c: for carriers -- */
 struct http_exchange *exchange_new(struct exchange_carrier *carrier);
 void exchange_free(struct http_exchange *exchange);
+/* Judges h1_head, whoever filled it, into `request`. Returns enum h1_fault. */
+uint8_t exchange_judge(struct http_exchange *exchange, struct h1_request *wishes_out);
 /* The request is there, judged: `request`, `head_bytes`, `client_keeps` and `continue_waiting` are filled in. Asks
  * the handler. */
 void exchange_begin(struct http_exchange *exchange);

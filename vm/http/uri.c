@@ -136,6 +136,14 @@ uint8_t uri_normalise_host(cy_bytes authority, uint8_t *space, struct uri_host *
     return H1_FAULT_NONE;
 }
 
+void uri_split_authority(cy_bytes text, cy_bytes *authority_out, cy_bytes *rest_out)
+{
+    size_t end = 0;
+    while (end < text.count && text.data[end] != '/' && text.data[end] != '?') end++;
+    *authority_out = cy_bytes_slice(text, 0, end);
+    *rest_out = cy_bytes_skip(text, end);
+}
+
 bool uri_split_absolute(cy_bytes target, bool *secure_out, cy_bytes *authority_out, cy_bytes *rest_out)
 {
     if (target.count >= 7 && cy_bytes_equal_nocase(cy_bytes_slice(target, 0, 7), CY_BYTES("http://"))) {
@@ -148,9 +156,6 @@ bool uri_split_absolute(cy_bytes target, bool *secure_out, cy_bytes *authority_o
     } else {
         return false;
     }
-    size_t end = 0;
-    while (end < rest_out->count && rest_out->data[end] != '/' && rest_out->data[end] != '?') end++;
-    *authority_out = cy_bytes_slice(*rest_out, 0, end);
-    *rest_out = cy_bytes_skip(*rest_out, end);
+    uri_split_authority(*rest_out, authority_out, rest_out);
     return true;
 }

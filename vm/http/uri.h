@@ -33,5 +33,7 @@ uint8_t uri_normalise_host(cy_bytes authority, uint8_t *space, struct uri_host *
 /* "http://authority/path?query" taken apart; false when it has no such form. `rest` begins with '/' or '?' or
  * is empty. */
 bool uri_split_absolute(cy_bytes target, bool *secure_out, cy_bytes *authority_out, cy_bytes *rest_out);
+/* What stands behind "scheme://", as above. */
+void uri_split_authority(cy_bytes text, cy_bytes *authority_out, cy_bytes *rest_out);
 
 #endif

@@ -178,6 +178,16 @@ static cy_err configure_start_call(struct configuring *configuring, const struct
     return err;
 }
 
+static cy_err configure_copy_extras(struct configuring *configuring, cy_bytes extras)
+{
+    if (extras.count == 0) return CY_OK;
+    uint8_t *copy = mem_alloc(extras.count);
+    if (!copy) return CY_ERR(NO_MEMORY);
+    memcpy(copy, extras.data, extras.count);
+    configuring->extras = cy_bytes_of(copy, extras.count);
+    return CY_OK;
+}
+
 cy_err configure_start(struct runtime *runtime, const struct generation *generation,
                        void (*done)(struct configuring *configuring, cy_value result))
 {
@@ -189,7 +199,8 @@ cy_err configure_start(struct runtime *runtime, const struct generation *generat
     runtime->configuring = configuring;
     configuring->number = generation->number;
     configuring->done = done;
-    cy_err err = configure_load_program(runtime, generation->program, &configuring->loaded);
+    cy_err err = configure_copy_extras(configuring, generation->extras);
+    if (!cy_failed(err)) err = configure_load_program(runtime, generation->program, &configuring->loaded);
     if (!cy_failed(err)) err = configure_new_instance(runtime, configuring->loaded, &configuring->instance);
     if (!cy_failed(err)) err = configure_check_export(configuring, "configure");
     if (!cy_failed(err)) err = configure_check_export(configuring, "handle");
@@ -209,6 +220,8 @@ void configuring_free(struct configuring **configuring)
     while (*link != gone) link = &(*link)->next;
     *link = gone->next;
     if (gone->instance) instance_unref(gone->runtime->vm, &gone->instance);
+    if (gone->extras.data) explicit_bzero((void *)(uintptr_t)gone->extras.data, gone->extras.count);
+    mem_free((void *)(uintptr_t)gone->extras.data);
     mem_free(gone);
 }
 

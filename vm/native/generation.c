@@ -2,6 +2,7 @@
  *
  * vm/native/generation.c: see generation.h.
  *
+ * Secrets: the bytes of keys lie in the sealed file and in what configure was given; copies on the way are wiped.
  * Invariant: generation_parse accepts exactly what generation_load wrote; every length is compared with the bytes
  *            left.
  */
@@ -13,7 +14,7 @@
 #include "vm/sys/file_below.h"
 #include "vm/sys/path_rules.h"
 
-#define GENERATION_VERSION 1
+#define GENERATION_VERSION 2
 
 static void generation_put(struct builder *out, cy_bytes bytes)
 {
@@ -52,8 +53,46 @@ static cy_err generation_put_file(struct builder *out, const struct path_rules *
     return err;
 }
 
-cy_err generation_load(const struct generation_plan *plan, struct builder *out, struct builder *message)
+cy_err generation_read_file(const struct generation_plan *plan, const char *path, struct builder *content_out)
 {
+    return generation_read(plan->rules, path, LIMIT_GENERATION_FILE_BYTES, content_out);
+}
+
+void generation_want(struct builder *wanted, cy_bytes path)
+{
+    builder_bytes(wanted, path);
+    builder_u8(wanted, 0);
+}
+
+static void generation_put_extra(const struct generation_plan *plan, cy_bytes path, struct builder *out)
+{
+    struct builder content;
+    builder_init(&content);
+    cy_err err = generation_read_file(plan, (const char *)path.data, &content);
+    builder_u32(out, err.code);
+    builder_u32(out, (uint32_t)err.detail);
+    generation_put(out, path);
+    generation_put(out, cy_failed(err) ? CY_BYTES_NONE : builder_view(&content));
+    if (content.data) explicit_bzero(content.data, content.count); /* keys, perhaps */
+    builder_fini(&content);
+}
+
+static void generation_put_extras(const struct generation_plan *plan, cy_bytes wanted, struct builder *out)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < wanted.count; i++) count += wanted.data[i] == 0;
+    builder_u32(out, count);
+    while (wanted.count > 0) {
+        cy_bytes path = cy_bytes_slice(wanted, 0, cy_bytes_find(wanted, 0));
+        wanted = cy_bytes_skip(wanted, path.count + 1);
+        generation_put_extra(plan, path, out);
+    }
+}
+
+cy_err generation_load(const struct generation_plan *plan, cy_bytes wanted, struct builder *out,
+                       struct builder *message)
+{
+    if (wanted.count > 0 && wanted.data[wanted.count - 1] != 0) return CY_ERR(BAD_FORMAT);
     builder_bytes(out, CY_BYTES("CYGN"));
     builder_u32(out, GENERATION_VERSION);
     if (plan->program_path) {
@@ -68,6 +107,7 @@ cy_err generation_load(const struct generation_plan *plan, struct builder *out, 
         CY_TRY(generation_put_file(out, plan->rules, plan->sources[i].path, LIMIT_GENERATION_FILE_BYTES,
                                    "GENERATION_FILE_BYTES", message));
     }
+    generation_put_extras(plan, wanted, out);
     return builder_error(out);
 }
 
@@ -75,6 +115,37 @@ static cy_bytes generation_take(struct byte_reader *reader)
 {
     uint32_t count = byte_reader_u32(reader);
     return byte_reader_take(reader, count);
+}
+
+/* The next of them. */
+static cy_bytes generation_take_extra(struct byte_reader *reader, cy_bytes *content_out, cy_err *err_out)
+{
+    err_out->code = byte_reader_u32(reader);
+    err_out->detail = (int32_t)byte_reader_u32(reader);
+    cy_bytes path = generation_take(reader);
+    *content_out = generation_take(reader);
+    return path;
+}
+
+static cy_err generation_check_extras(struct byte_reader *reader, cy_bytes *extras_out)
+{
+    size_t begin = reader->offset;
+    uint32_t count = byte_reader_u32(reader);
+    cy_bytes content;
+    cy_err err;
+    for (uint32_t i = 0; i < count && !reader->failed; i++)
+        (void)generation_take_extra(reader, &content, &err);
+    *extras_out = cy_bytes_slice(reader->input, begin, reader->offset);
+    return reader->failed ? CY_ERR(BAD_FORMAT) : CY_OK;
+}
+
+bool generation_find_extra(cy_bytes extras, cy_bytes path, cy_bytes *content_out, cy_err *err_out)
+{
+    struct byte_reader reader = {.input = extras};
+    uint32_t count = byte_reader_u32(&reader);
+    for (uint32_t i = 0; i < count && !reader.failed; i++)
+        if (cy_bytes_equal(generation_take_extra(&reader, content_out, err_out), path)) return !reader.failed;
+    return false;
 }
 
 cy_err generation_parse(cy_bytes bytes, struct generation *generation)
@@ -90,6 +161,7 @@ cy_err generation_parse(cy_bytes bytes, struct generation *generation)
         generation->files[i].path = generation_take(&reader);
         generation->files[i].content = generation_take(&reader);
     }
+    CY_TRY(generation_check_extras(&reader, &generation->extras));
     return reader.failed || byte_reader_left(&reader) != 0 ? CY_ERR(BAD_FORMAT) : CY_OK;
 }
 

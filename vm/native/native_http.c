@@ -10,6 +10,7 @@
 #include "vm/base/limits.h"
 #include "vm/http/server.h"
 #include "vm/native/native_bodies.h"
+#include "vm/native/native_tls.h"
 #include "vm/native/runtime_internal.h"
 
 static void native_http_verdict_free(struct vm *vm, void *payload)
@@ -192,35 +193,52 @@ static enum native_outcome native_http_bad_url(struct native_call *call, const c
                        fault ? fault : cy_err_text(err, vm_korean(call->vm)));
 }
 
-static enum native_outcome native_http_read_times(struct native_call *call, cy_value map,
-                                                  struct http_times *times)
+static enum native_outcome native_http_read_upstream(struct native_call *call, cy_value map,
+                                                     struct http_times *times, struct tls_client **trust_out,
+                                                     cy_bytes *name_out)
 {
     cy_value key, value;
     size_t cursor = 0;
     while (map_next(map, &cursor, &key, &value)) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+        bool is_trust = cy_bytes_equal(name, CY_BYTES("trust")),
+             is_name = cy_bytes_equal(name, CY_BYTES("name"));
+        if ((is_trust || is_name) && value.tag == TAG_NIL) continue;
+        struct tls_client *trust = is_trust ? opaque_payload(value, &native_tls_client_type) : NULL;
+        if (trust) {
+            *trust_out = trust;
+            continue;
+        }
+        if (is_name && value.tag == TAG_STR) {
+            *name_out = string_bytes(value);
+            continue;
+        }
         enum native_http_taken taken = native_http_take_time(call, "http.upstream", name, value, times);
         if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
         if (taken == NATIVE_HTTP_UNKNOWN)
             return native_fail(
                 call, CY_ERR(VALUE),
                 "http.upstream: options are connect_ms, first_byte_ms, idle_ms, keep_alive_ms, "
-                "tunnel_ms and total_ms, not \"%.*s\"",
-                CY_BYTES_ARG(name));
+                "tunnel_ms, total_ms, trust (http.trust) and name (str), not \"%.*s\" (%s)",
+                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
     }
     return NATIVE_DONE;
 }
 
 enum native_outcome native_http_upstream(struct native_call *call)
 {
-    cy_bytes url = string_bytes(call->args[0]);
+    cy_bytes url = string_bytes(call->args[0]), name = CY_BYTES_NONE;
     struct upstream *upstream = NULL;
-    const char *fault;
+    struct tls_client *trust = NULL;
+    const char *fault = NULL;
     cy_value result;
     struct http_times times = {0};
-    if (native_has_arg(call, 1) && native_http_read_times(call, call->args[1], &times) != NATIVE_DONE)
+    if (native_has_arg(call, 1) &&
+        native_http_read_upstream(call, call->args[1], &times, &trust, &name) != NATIVE_DONE)
         return NATIVE_FAIL;
-    cy_err err = native_http_open_upstream(call, url, &upstream, &fault);
+    cy_err err = runtime_need_client(runtime_of(call->vm));
+    if (!cy_failed(err))
+        err = upstream_open_tls(runtime_of(call->vm)->client, url, trust, name, &upstream, &fault);
     if (cy_failed(err)) return native_http_bad_url(call, "http.upstream", err, url, fault);
     upstream_set_times(upstream, &times);
     err =

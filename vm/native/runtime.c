@@ -124,9 +124,18 @@ void runtime_drive(struct runtime *runtime, const bool *flag)
 }
 
 /* -- master and workers ---------------------------------------------------------------------------------- */
-static cy_err runtime_load_generation(void *context, struct builder *bytes_out, struct builder *message_out)
+static cy_err runtime_load_generation(void *context, cy_bytes wanted, struct builder *bytes_out,
+                                      struct builder *message_out)
 {
-    return generation_load(&((struct runtime *)context)->plan, bytes_out, message_out);
+    return generation_load(&((struct runtime *)context)->plan, wanted, bytes_out, message_out);
+}
+
+cy_err runtime_tls_seed(struct runtime *runtime, const uint8_t **seed_out)
+{
+    if (!runtime->has_tls_seed) CY_TRY(random_bytes(runtime->tls_seed, sizeof runtime->tls_seed));
+    runtime->has_tls_seed = true;
+    *seed_out = runtime->tls_seed;
+    return CY_OK;
 }
 
 struct runtime_checking {
@@ -135,15 +144,16 @@ struct runtime_checking {
 };
 static void runtime_check_done(struct configuring *configuring, cy_value result)
 {
-    (void)result;
     struct runtime_checking *checking = configuring->runtime->checking;
     checking->exit_code = configuring->exit_code;
+    if (checking->exit_code == EXIT_CODE_OK && !serve_take_result(configuring->runtime, result, false))
+        checking->exit_code = EXIT_CODE_PROGRAM;
     checking->ended = true;
     configuring_free(&configuring);
 }
 
 /* In a child of the master that ends afterwards: would this generation start? */
-static int runtime_check_generation(void *context, cy_bytes bytes)
+static int runtime_check_generation(void *context, cy_bytes bytes, struct builder *wanted_out)
 {
     struct runtime *runtime = context;
     struct runtime_checking checking = {false, EXIT_CODE_PROGRAM};
@@ -154,7 +164,9 @@ static int runtime_check_generation(void *context, cy_bytes bytes)
     if (cy_is(err, CY_ERR_BAD_FORMAT)) return EXIT_CODE_BAD_TOAU;
     if (cy_failed(err)) return EXIT_CODE_PROGRAM;
     runtime_drive(runtime, &checking.ended);
-    return checking.ended ? checking.exit_code : runtime->exit_code;
+    int exit_code = checking.ended ? checking.exit_code : runtime->exit_code;
+    if (exit_code == MASTER_CHECK_WANTS) builder_bytes(wanted_out, builder_view(&runtime->wanted));
+    return exit_code;
 }
 
 static void runtime_print_banner(void *context, cy_bytes banner)
@@ -190,7 +202,9 @@ static void runtime_become(struct runtime *runtime)
         .on_ready = runtime_print_banner,
     };
     fflush(stdout); /* a child must not print what the parent has buffered */
+    const uint8_t *seed;
     cy_err err = runtime_make_shared(runtime);
+    if (!cy_failed(err)) err = runtime_tls_seed(runtime, &seed);
     if (cy_failed(err)) {
         fprintf(stderr, "%s: %s\n", runtime->options->program_name,
                 cy_err_text(err, runtime->options->korean));
@@ -359,6 +373,8 @@ static void runtime_close(struct runtime *runtime)
     configure_free_programs(runtime);
     generation_plan_fini(&runtime->plan);
     mem_free(runtime->workers.user);
+    builder_fini(&runtime->wanted);
+    explicit_bzero(runtime->tls_seed, sizeof runtime->tls_seed);
     runtime_free_shared(runtime);
     if (!runtime->helpers_hang) path_rules_free(&runtime->rules);
     input_fini(runtime);
@@ -418,6 +434,7 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     runtime->deadline_ns = UINT64_MAX;
     runtime->plan.program_path = options->program_path;
     runtime->plan.program = options->program;
+    builder_init(&runtime->wanted);
     log_init(&runtime->log);
     interrupt_init(&runtime->interrupt);
     input_init(&runtime->input_stream);

@@ -24,6 +24,7 @@
 #include "vm/net/dns.h"
 #include "vm/net/loop.h"
 #include "vm/net/master.h"
+#include "vm/net/tls.h"
 #include "vm/run/holds.h"
 #include "vm/run/vm.h"
 #include "vm/sys/output.h"
@@ -53,6 +54,7 @@ struct configuring {
     struct timer skipped;              /* the program has no configure: done comes from the loop */
     struct http_server_options bounds; /* of http.bounds, for when it is adopted */
     bool has_bounds;
+    cy_bytes extras; /* the generation's extra files, an owned copy */
     void (*done)(struct configuring *configuring, cy_value result);
 };
 
@@ -64,11 +66,18 @@ struct loaded_program {
     cy_bytes bytes; /* owned copy: equal bytes are the same program */
 };
 
+/* Where http.serve listens. */
+struct serve_address {
+    char *text;             /* owned */
+    struct tls_server *tls; /* a reference; NULL: plain */
+    struct http_listener *listener;
+};
+
 /* The serving side of http.serve. */
 struct serving {
     bool active;
-    wait_ticket ticket;               /* main, parked until the graceful stop */
-    char *listen[LIMIT_SERVE_LISTEN]; /* owned texts */
+    wait_ticket ticket; /* main, parked until the graceful stop */
+    struct serve_address listen[LIMIT_SERVE_LISTEN];
     uint32_t listen_count;
     char *banner;                      /* owned, may be NULL */
     struct http_server_options bounds; /* of http.serve; a generation's own go before them */
@@ -115,6 +124,9 @@ struct runtime {
     struct serving serving;
     struct configuring *configuring;   /* calls of configure on their way */
     struct runtime_checking *checking; /* in the master's checker only */
+    struct builder wanted;             /* there: files that configure asked for (generation.h) */
+    uint8_t tls_seed[TLS_SEED_BYTES];  /* of session tickets, one for all workers */
+    bool has_tls_seed;
     /* -- files (job.c) -- */
     struct path_rules *rules;
     struct helper_pool *helpers; /* NULL until needed */
@@ -176,6 +188,8 @@ void runtime_report_stop(struct runtime *runtime, const char *who, cy_value reco
 struct configuring *runtime_configuring(const struct runtime *runtime,
                                         const struct instance *instance); /* or NULL */
 bool runtime_is_configuring(const struct runtime *runtime, const struct instance *instance);
+/* Made on first use; before the workers, so that each opens the others' tickets. */
+CY_NODISCARD cy_err runtime_tls_seed(struct runtime *runtime, const uint8_t **seed_out);
 
 /* -- vm/native/runtime_output.c ---------------------------------------------------------------------------- */
 
@@ -225,6 +239,18 @@ void runtime_report_fini(struct runtime *runtime);                /* after it */
 enum native_outcome serve_start(struct runtime *runtime, struct native_call *call);
 /* The first generation is configured: listen, and say READY. */
 void serve_begin(struct runtime *runtime);
+
+/* -- vm/native/serve_listen.c ------------------------------------------------------------------------------ */
+
+/* A list of addresses, or {address, tls} maps, as rows. On failure a text for people. */
+CY_NODISCARD cy_err serve_addresses_read(struct vm *vm, cy_value list, struct serve_address *rows,
+                                         uint32_t *count_out, struct builder *fault);
+void serve_addresses_fini(struct serve_address *rows, uint32_t *count);
+/* What configure returned may say where to listen. Checks it, and with `take` uses it: all of it before the server
+ * listens, afterwards what TLS the addresses have. False after a message on stderr. */
+CY_NODISCARD bool serve_take_result(struct runtime *runtime, cy_value result, bool take);
+CY_NODISCARD bool serve_listen(struct runtime *runtime);
+
 void serve_fini(struct runtime *runtime);
 void serve_free_calls(struct runtime *runtime); /* after vm_free */
 

@@ -143,49 +143,6 @@ static void serve_stop(struct runtime *runtime)
     }
 }
 
-/* Ends the process's serving because it could not begin: main is never woken. */
-static void serve_give_up(struct runtime *runtime, int exit_code)
-{
-    runtime_request_exit(runtime, exit_code);
-}
-
-/* -- listening ----------------------------------------------------------------------------------------------------- */
-static cy_err serve_listen_alone(const char *text, int *descriptor_out)
-{
-    cy_bytes host;
-    uint16_t port;
-    struct address address;
-    CY_TRY(address_split(cy_bytes_from_text(text), &host, &port));
-    if (host.count == 0) host = CY_BYTES("::"); /* both families: listen_open leaves IPV6_V6ONLY off */
-    CY_TRY(address_from_ip(host, port, &address));
-    return listen_open(&address, false, LIMIT_LISTEN_BACKLOG, descriptor_out);
-}
-
-static bool serve_listen(struct runtime *runtime)
-{
-    struct serving *serving = &runtime->serving;
-    for (uint32_t i = 0; i < serving->listen_count; i++) {
-        int descriptor = -1;
-        struct address address;
-        cy_err err = runtime->link ? worker_listen(runtime->link, cy_bytes_from_text(serving->listen[i]),
-                                                   &descriptor, &address)
-                                   : serve_listen_alone(serving->listen[i], &descriptor);
-        if (!cy_failed(err)) err = http_server_listen(runtime->server, descriptor);
-        if (!cy_failed(err)) continue;
-        serve_give_up(runtime, EXIT_CODE_CANNOT_LISTEN);
-        /* Every worker meets a port in use; one says so. */
-        if (cy_is(err, CY_ERR_ADDRESS_IN_USE) && runtime->link && runtime->worker_index > 0) return false;
-        char why[128];
-        fprintf(stderr,
-                runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n"
-                                         : "%s: cannot listen on %s: %s\n",
-                runtime->options->program_name, serving->listen[i],
-                cy_err_describe(err, runtime->options->korean, why, sizeof why));
-        return false;
-    }
-    return true;
-}
-
 void serve_begin(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
@@ -256,36 +213,20 @@ static cy_err serve_watch(struct runtime *runtime)
 }
 
 /* -- http.serve ------------------------------------------------------------------------------------------ */
-static enum native_outcome serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
+static bool serve_read_listen(struct serving *serving, struct native_call *call, cy_value list)
 {
-    if (list_count(list) == 0 || list_count(list) > LIMIT_SERVE_LISTEN) {
-        return native_fail(call, CY_ERR(VALUE), "http.serve: listen must name 1..%d addresses (SERVE_LISTEN)",
-                           LIMIT_SERVE_LISTEN);
-    }
-    for (size_t i = 0; i < list_count(list); i++) {
-        cy_value item = list_get(list, i);
-        cy_bytes text = item.tag == TAG_STR ? string_bytes(item) : CY_BYTES_NONE, host;
-        uint16_t port;
-        bool inherited = cy_bytes_start_with(text, CY_BYTES("fd@"));
-        if (!inherited && cy_failed(address_split(text, &host, &port))) {
-            return native_fail(
-                call, CY_ERR(BAD_ADDRESS),
-                "http.serve: \"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", "
-                "\":80\", \"fd@3\"",
-                CY_BYTES_ARG(text));
-        }
-        char *copy = mem_alloc(text.count + 1);
-        if (!copy) return native_fail_reason(call, CY_ERR(NO_MEMORY), "http.serve");
-        memcpy(copy, text.data, text.count + 1);
-        serving->listen[serving->listen_count++] = copy;
-    }
-    return NATIVE_DONE;
+    struct builder fault;
+    builder_init(&fault);
+    cy_err err = serve_addresses_read(call->vm, list, serving->listen, &serving->listen_count, &fault);
+    if (cy_failed(err)) native_fail(call, err, "http.serve: %.*s", CY_BYTES_ARG(builder_view(&fault)));
+    builder_fini(&fault);
+    return !cy_failed(err);
 }
 
 static enum native_outcome serve_read_options(struct runtime *runtime, struct native_call *call)
 {
     cy_value key, value;
-    bool listen = false;
+    if (!native_has_arg(call, 0)) return NATIVE_DONE;
     for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         enum native_http_taken taken =
@@ -293,30 +234,30 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
         if (taken == NATIVE_HTTP_BAD) return NATIVE_FAIL;
         if (taken == NATIVE_HTTP_TAKEN) continue;
         if (cy_bytes_equal(name, CY_BYTES("listen")) && value.tag == TAG_LIST) {
-            listen = true;
-            if (serve_read_listen(&runtime->serving, call, value) != NATIVE_DONE) return NATIVE_FAIL;
+            if (!serve_read_listen(&runtime->serving, call, value)) return NATIVE_FAIL;
         } else if (cy_bytes_equal(name, CY_BYTES("banner")) && value.tag == TAG_STR) {
             cy_bytes text = string_bytes(value);
             runtime->serving.banner = mem_alloc(text.count + 1);
             if (!runtime->serving.banner) return native_fail_reason(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
+        } else if (cy_bytes_equal(name, CY_BYTES("http2")) && value.tag == TAG_BOOL) {
+            runtime->serving.bounds.refuses_http2 = !value.as.b;
         } else {
             return native_fail(
                 call, CY_ERR(VALUE),
-                "http.serve: options are listen (list), banner (str), numbers for header_ms, keep_alive_ms, "
+                "http.serve: options are listen (list), banner (str), http2 (bool), numbers for header_ms, "
+                "keep_alive_ms, "
                 "body_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; not \"%.*s\" "
                 "(%s)",
                 CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
-    if (!listen) return native_fail(call, CY_ERR(VALUE), "http.serve: the option listen is missing");
     return NATIVE_DONE;
 }
 
 static void serve_forget_options(struct serving *serving)
 {
-    for (uint32_t i = 0; i < serving->listen_count; i++) mem_free(serving->listen[i]);
-    serving->listen_count = 0;
+    serve_addresses_fini(serving->listen, &serving->listen_count);
     mem_free(serving->banner);
     serving->banner = NULL;
     serving->bounds = (struct http_server_options){0};
@@ -350,7 +291,7 @@ static void serve_cancelled(void *operation) { ((struct runtime *)operation)->se
 
 enum native_outcome serve_start(struct runtime *runtime, struct native_call *call)
 {
-    if (runtime->serving.listen_count > 0) {
+    if (runtime->server) {
         return native_fail(call, CY_ERR(UNSUPPORTED), "http.serve: this process serves already");
     }
     if (serve_read_options(runtime, call) != NATIVE_DONE) {

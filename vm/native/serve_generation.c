@@ -67,6 +67,8 @@ static void serve_generation_take_banner(struct runtime *runtime, cy_value resul
 static void serve_generation_first_done(struct configuring *configuring, cy_value result)
 {
     struct runtime *runtime = configuring->runtime;
+    if (configuring->exit_code == EXIT_CODE_OK && !serve_take_result(runtime, result, true))
+        configuring->exit_code = EXIT_CODE_PROGRAM;
     if (configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring)) {
         serve_generation_take_banner(runtime, result);
         serve_begin(runtime);
@@ -78,13 +80,13 @@ static void serve_generation_first_done(struct configuring *configuring, cy_valu
 
 static void serve_generation_reload_done(struct configuring *configuring, cy_value result)
 {
-    (void)result;
     struct runtime *runtime = configuring->runtime;
     if (configuring->number < runtime->serving.generation_number) {
         log_write(&runtime->log, LOG_INFO, "generation %u was overtaken by generation %u",
                   configuring->number, runtime->serving.generation_number);
     } else {
-        bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring);
+        bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring) &&
+                       serve_take_result(runtime, result, true);
         log_write(&runtime->log, adopted ? LOG_INFO : LOG_ERROR, "generation %u %s", configuring->number,
                   adopted ? "is serving" : "was refused; the one before it stays");
         if (runtime->link) worker_adopted(runtime->link, configuring->number, adopted);
@@ -108,11 +110,12 @@ cy_err serve_generation_first(struct runtime *runtime)
     builder_init(&bytes);
     builder_init(&message);
     cy_err err = runtime->link ? worker_generation(runtime->link, &number, &bytes)
-                               : generation_load(&runtime->plan, &bytes, &message);
+                               : generation_load(&runtime->plan, CY_BYTES_NONE, &bytes, &message);
     if (message.count > 0) fprintf(stderr, "%.*s\n", CY_BYTES_ARG(builder_view(&message)));
     if (!cy_failed(err))
         err = serve_generation_start(runtime, builder_view(&bytes), number, serve_generation_first_done);
     builder_fini(&message);
+    if (bytes.data) explicit_bzero(bytes.data, bytes.count); /* keys, perhaps */
     builder_fini(&bytes);
     return err;
 }

@@ -61,8 +61,11 @@ struct master {
     uint32_t generation_number;
     struct builder candidate; /* the bytes that `checker` looks at */
     pid_t checker;
-    bool reload_wanted; /* SIGHUP came during a check */
-    bool started;       /* the first generation was accepted, slots are in use */
+    struct builder wanted; /* what checks of the candidate asked for */
+    int wanted_file;       /* where the checker writes it; -1: none */
+    uint32_t round_count;  /* checks of the candidate */
+    bool reload_wanted;    /* SIGHUP came during a check */
+    bool started;          /* the first generation was accepted, slots are in use */
     bool all_ready;
     struct builder banner;
     bool stopping;
@@ -83,7 +86,9 @@ static void master_close(struct master *master)
     if (master->signals >= 0) close(master->signals);
     if (master->generation >= 0) close(master->generation);
     master_listeners_free(&master->listeners);
+    if (master->wanted_file >= 0) close(master->wanted_file);
     builder_fini(&master->candidate);
+    builder_fini(&master->wanted);
     builder_fini(&master->banner);
     mem_free(master->slots);
     mem_free(master->entries);
@@ -93,8 +98,10 @@ static cy_err master_open(struct master *master, const struct master_options *op
 {
     static const int signals[] = {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD};
     CHECK(options->worker_count >= 1 && options->worker_count <= LIMIT_WORKERS);
-    *master = (struct master){.options = options, .log = options->log, .signals = -1, .generation = -1};
+    *master = (struct master){
+        .options = options, .log = options->log, .signals = -1, .generation = -1, .wanted_file = -1};
     builder_init(&master->candidate);
+    builder_init(&master->wanted);
     builder_init(&master->banner);
     master->slots = mem_alloc_zeroed(options->worker_count * sizeof *master->slots);
     master->entries = mem_alloc_zeroed((options->worker_count + 1) * sizeof *master->entries);
@@ -203,15 +210,32 @@ static bool master_start_worker(struct master *master, uint32_t index, struct ma
     return false;
 }
 
+/* In the checker: asks, and ends. */
+static int master_check(const struct master_options *options, cy_bytes candidate, int wanted_file)
+{
+    struct builder wanted;
+    builder_init(&wanted);
+    int exit_code = options->check(options->context, candidate, &wanted);
+    if (exit_code != MASTER_CHECK_WANTS) return exit_code;
+    bool told = !wanted.failed && !cy_failed(file_write_all(wanted_file, builder_view(&wanted)));
+    return told ? MASTER_CHECK_WANTS : EXIT_CODE_INTERNAL;
+}
+
 static void master_start_checker(struct master *master)
 {
     fflush(NULL);
     pid_t parent = getpid();
+    if (master->wanted_file >= 0) close(master->wanted_file);
+    master->wanted_file = -1;
+    cy_err opened = file_scratch("crownyc-wanted", &master->wanted_file);
+    if (cy_failed(opened)) log_write(master->log, LOG_ERROR, "checker: %s", cy_err_text(opened, false));
     pid_t pid = fork();
     if (pid == 0) {
         const struct master_options *options = master->options;
-        struct builder bytes = master->candidate; /* outlives the rest */
+        struct builder bytes = master->candidate; /* these outlive the rest */
+        int wanted_file = master->wanted_file;
         builder_init(&master->candidate);
+        master->wanted_file = -1;
         master_become_child(master);
         cy_err err = master_drop_user(options);
         if (cy_failed(err)) {
@@ -221,7 +245,7 @@ static void master_start_checker(struct master *master)
         }
         process_die_with_parent(); /* after the change of user, which would undo it */
         if (getppid() != parent) _exit(EXIT_CODE_INTERNAL);
-        int exit_code = options->check(options->context, builder_view(&bytes));
+        int exit_code = master_check(options, builder_view(&bytes), wanted_file);
         fflush(NULL);
         _exit(exit_code);
     }
@@ -265,9 +289,18 @@ static void master_slot_ended(struct master *master, uint32_t index, int status)
 
 /* -- generations ----------------------------------------------------------------------------------------- */
 
+static void master_forget_candidate(struct master *master)
+{
+    /* Keys lie in it. */
+    if (master->candidate.data) explicit_bzero(master->candidate.data, master->candidate.capacity);
+    builder_clear(&master->candidate);
+    builder_clear(&master->wanted);
+    master->round_count = 0;
+}
+
 static void master_refuse(struct master *master, int exit_code, const char *why)
 {
-    builder_clear(&master->candidate);
+    master_forget_candidate(master);
     if (!master->started) {
         master_stop(master, exit_code);
         return;
@@ -286,7 +319,8 @@ static void master_load(struct master *master)
     struct builder message;
     builder_init(&message);
     builder_clear(&master->candidate);
-    cy_err err = master->options->load_generation(master->options->context, &master->candidate, &message);
+    cy_err err = master->options->load_generation(master->options->context, builder_view(&master->wanted),
+                                                  &master->candidate, &message);
     if (!cy_failed(err)) err = builder_error(&master->candidate);
     if (!cy_failed(err)) {
         master_start_checker(master);
@@ -307,7 +341,7 @@ static void master_accept_generation(struct master *master)
         master_refuse(master, EXIT_CODE_INTERNAL, cy_err_text(err, false));
         return;
     }
-    builder_clear(&master->candidate);
+    master_forget_candidate(master);
     if (master->generation >= 0) close(master->generation);
     master->generation = descriptor;
     master->generation_number++;
@@ -316,11 +350,37 @@ static void master_accept_generation(struct master *master)
     master->started = true; /* the loop now finds slots without a process, or with an older generation */
 }
 
+/* Loads the candidate again, with what its check asked for. False when that cannot help. */
+static bool master_check_again(struct master *master)
+{
+    struct builder wanted;
+    builder_init(&wanted);
+    bool more = ++master->round_count < LIMIT_GENERATION_ROUNDS &&
+                !cy_failed(file_read_descriptor(master->wanted_file, LIMIT_GENERATION_FILE_BYTES, &wanted)) &&
+                wanted.count > 0;
+    if (more) builder_bytes(&master->wanted, builder_view(&wanted));
+    builder_fini(&wanted);
+    if (more) master_load(master);
+    return more;
+}
+
 static void master_checker_ended(struct master *master, int status)
 {
     master->checker = 0;
-    if (master->stopping) return;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    bool wants = !master->stopping && WIFEXITED(status) && WEXITSTATUS(status) == MASTER_CHECK_WANTS;
+    bool again = wants && master_check_again(master);
+    if (!again && master->wanted_file >= 0) {
+        close(master->wanted_file);
+        master->wanted_file = -1;
+    }
+    if (master->stopping || again) return;
+    if (wants) {
+        char why[80];
+        snprintf(why, sizeof why, "its check asks for more files than in GENERATION_ROUNDS = %d",
+                 LIMIT_GENERATION_ROUNDS);
+        if (!master->started) fprintf(stderr, "%s\n", why);
+        master_refuse(master, EXIT_CODE_CONFIGURATION, why);
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         master_accept_generation(master);
     } else if (WIFEXITED(status)) {
         char why[64];

@@ -24,6 +24,8 @@
 #include "vm/net/address.h"
 
 /* -- the master ------------------------------------------------------------------------------------------ */
+enum { MASTER_CHECK_WANTS = 100 };
+
 struct master_options {
     uint32_t worker_count; /* 1..LIMIT_WORKERS */
     const char *user;      /* whom workers and checker become when the master is root; NULL: stay */
@@ -31,10 +33,13 @@ struct master_options {
     void *context;
     uint64_t drain_ms; /* time for a graceful stop; 0: LIMIT_WORKER_DRAIN_MS */
     /* In the master: reads the bytes of a new generation; on failure a message for people. */
-    cy_err (*load_generation)(void *context, struct builder *bytes_out, struct builder *message_out);
+    /* `wanted` is what earlier checks of it asked for, one after the other. */
+    cy_err (*load_generation)(void *context, cy_bytes wanted, struct builder *bytes_out,
+                              struct builder *message_out);
     /* In a child that ends afterwards: 0 when this generation would start, else an exit code. Prints its own
-     * message. */
-    int (*check)(void *context, cy_bytes generation);
+     * message. MASTER_CHECK_WANTS: it cannot be told without more, which `wanted_out` says in words that
+     * load_generation understands; it is loaded and checked again, at most LIMIT_GENERATION_ROUNDS times. */
+    int (*check)(void *context, cy_bytes generation, struct builder *wanted_out);
     /* In the master, once: every worker is ready. `banner` is what worker 0 said. */
     void (*on_ready)(void *context, cy_bytes banner);
 };

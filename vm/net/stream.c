@@ -134,7 +134,7 @@ cy_err stream_tcp_new(struct loop *loop, struct loop_socket *owned_socket, struc
 /* -- what all streams share ---------------------------------------------------------------------------- */
 
 /* The stream may have been closed since; then `stream` is NULL. */
-static void stream_on_unread(struct loop_op *op)
+static void stream_on_posted_read(struct loop_op *op)
 {
     struct loop_receive *receive = CY_CONTAINER_OF(op, struct loop_receive, op);
     struct stream_read *read = CY_CONTAINER_OF(receive, struct stream_read, receive);
@@ -144,15 +144,23 @@ static void stream_on_unread(struct loop_op *op)
     read->done(read);
 }
 
-void stream_read_unread(struct stream *stream, struct stream_read *read)
+void stream_post_read(struct stream *stream, struct stream_read *read, struct buffer *owned_buffer,
+                      cy_err err)
 {
-    read->buffer = stream->unread;
-    stream->unread = NULL;
+    CHECK(!stream->posted_read);
+    read->buffer = owned_buffer;
     stream->posted_read = read;
     read->stream = stream;
-    read->receive.op.done = stream_on_unread;
-    read->receive.op.err = CY_OK;
+    read->receive.op.done = stream_on_posted_read;
+    read->receive.op.err = err;
     loop_post(stream->loop, &read->receive.op);
+}
+
+void stream_read_unread(struct stream *stream, struct stream_read *read)
+{
+    struct buffer *buffer = stream->unread;
+    stream->unread = NULL;
+    stream_post_read(stream, read, buffer, CY_OK);
 }
 
 void stream_unread(struct stream *stream, struct buffer *owned_buffer)
@@ -173,14 +181,19 @@ static void stream_on_ready(struct loop_op *op)
     ready->done(ready);
 }
 
-void stream_ready_at_once(struct stream *stream, struct stream_ready *ready)
+void stream_post_ready(struct stream *stream, struct stream_ready *ready, cy_err err)
 {
     CHECK(!stream->posted_ready);
     stream->posted_ready = ready;
     ready->stream = stream;
     ready->op.done = stream_on_ready;
-    ready->op.err = CY_OK;
+    ready->op.err = err;
     loop_post(stream->loop, &ready->op);
+}
+
+void stream_ready_at_once(struct stream *stream, struct stream_ready *ready)
+{
+    stream_post_ready(stream, ready, CY_OK);
 }
 
 void stream_close(struct stream **stream_pointer)

@@ -5,7 +5,8 @@
  * In:   a stream_read, stream_write or stream_ready in the caller's memory. Out: one call of its `done`, from a later
  *       point of the turn.
  * Ownership: as in loop.h. A read completes with a buffer owned by the reader; NULL buffer with OK is the clean end.
- *       Closing completes what is outstanding with CANCELLED.
+ *       Closing completes what is outstanding with CANCELLED. A write is tried when it is started: what the system
+ *       takes at once is on its way even when the stream is closed next (a last alert, say).
  * Invariant: one read, one write and one ready outstanding at most.
  *
  * What every carrier shares is in struct stream itself: bytes that were pushed back, and completions that need no
@@ -122,5 +123,10 @@ void stream_close(struct stream **stream); /* clears the pointer */
 /* -- for carriers --------------------------------------------------------------------------------------- */
 /* `ready` of a carrier without a handshake. */
 void stream_ready_at_once(struct stream *stream, struct stream_ready *ready);
+/* Completes a read (`owned_buffer` NULL and OK: the end) or a ready from a later point. A close before that makes it
+ * CANCELLED. */
+void stream_post_read(struct stream *stream, struct stream_read *read, struct buffer *owned_buffer,
+                      cy_err err);
+void stream_post_ready(struct stream *stream, struct stream_ready *ready, cy_err err);
 
 #endif

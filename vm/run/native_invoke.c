@@ -123,6 +123,8 @@ enum invoke_outcome native_invoke(struct fiber *fiber, uint32_t import, const cy
         DCHECK(link->row->flags & NATIVE_FLAG_WAIT); /* the row says it: initialisers are refused by it */
         value_unref(vm, call.result);
         value_unref(vm, call.error);
+        fiber_drop_work(vm,
+                        fiber); /* of turns before: what completes the wait does not call the body again */
         return native_park(fiber, &call, link);
     }
     if (outcome == NATIVE_AGAIN) {

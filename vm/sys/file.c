@@ -162,6 +162,12 @@ cy_err file_write(const char *path, cy_bytes bytes)
 }
 
 #ifdef __linux__
+cy_err file_scratch(const char *label, int *descriptor_out)
+{
+    *descriptor_out = memfd_create(label, MFD_CLOEXEC);
+    return *descriptor_out < 0 ? cy_err_from_errno(errno) : CY_OK;
+}
+
 cy_err file_sealed(const char *label, cy_bytes bytes, int *descriptor_out)
 {
     int descriptor = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -177,6 +183,16 @@ cy_err file_sealed(const char *label, cy_bytes bytes, int *descriptor_out)
     return CY_OK;
 }
 #else
+cy_err file_scratch(const char *label, int *descriptor_out)
+{
+    (void)label;
+    char name[] = "/tmp/crownyc.XXXXXX";
+    *descriptor_out = mkostemp(name, O_CLOEXEC);
+    if (*descriptor_out < 0) return cy_err_from_errno(errno);
+    unlink(name);
+    return CY_OK;
+}
+
 /* Without seals the protection is that no name leads to the file and that the descriptor handed out cannot write. */
 cy_err file_sealed(const char *label, cy_bytes bytes, int *descriptor_out)
 {

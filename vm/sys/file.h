@@ -14,6 +14,8 @@ CY_NODISCARD cy_err file_read(const char *path, size_t bytes_max, struct builder
 CY_NODISCARD cy_err file_write(const char *path, cy_bytes bytes);
 /* An anonymous file with these bytes that nobody can change any more (memfd with seals; elsewhere an unlinked file). */
 CY_NODISCARD cy_err file_sealed(const char *label, cy_bytes bytes, int *descriptor_out);
+/* An anonymous file to write into and read from, close-on-exec: what a child has to say beyond its exit code. */
+CY_NODISCARD cy_err file_scratch(const char *label, int *descriptor_out);
 /* Appends everything from the start of a descriptor (does not move its offset). */
 CY_NODISCARD cy_err file_read_descriptor(int descriptor, size_t bytes_max, struct builder *out);
 /* Appends what a descriptor still gives, to its end: for pipes and stdin. Errors as file_read. May wait. */

@@ -42,7 +42,8 @@ static unsigned relay_run(cy_bytes input, size_t step, const struct http_framing
     }
     if (result == RELAY_GOES_ON) {
         struct loop_send send = {.part_count = 0};
-        if (relay_finish(&relay, &send)) result = RELAY_ENDED;
+        struct relay_hold hold = {.buffers = {NULL}};
+        if (relay_finish(&relay, &send, &hold)) result = RELAY_ENDED;
         relay_collect(&send, out);
     }
     relay_end(&relay);

@@ -6,7 +6,7 @@
  */
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
-#include "vm/http/client.h"
+#include "vm/http/client_internal.h"
 #include "vm/http/verdict.h"
 
 #include <check.h>
@@ -133,6 +133,10 @@ START_TEST(test_upstream_urls)
         {"http://a.:81/x/", "a:81"},
         {"http://[::1]:9/", "[::1]:9"},
         {"http://[::1]", "[::1]:80"},
+        {"https://a", "a:443"},
+        {"HTTPS://A:8443/x", "a:8443"},
+        {"https://", NULL},
+        {"https://u:p@a", NULL},
         {"", NULL},
         {"127.0.0.1:9000", NULL},
         {"ftp://a", NULL},
@@ -161,11 +165,50 @@ START_TEST(test_upstream_urls)
                       rows[i].url);
         upstream_unref(&upstream);
     }
-    struct upstream *upstream;
+}
+END_TEST
+
+/* Connections are shared by upstreams whose server must be the same, judged by the same policy; by no others. */
+START_TEST(test_pools_are_parted_by_policy)
+{
+    struct tls_client_options options = {.unverified = true};
+    struct tls_client *trust, *equal, *other;
+    struct builder text;
+    builder_init(&text);
+    ck_assert(!cy_failed(tls_client_new(&options, &trust, &text)));
+    ck_assert(!cy_failed(tls_client_new(&options, &equal, &text)));
+    options.version_min = TLS_VERSION_1_3;
+    ck_assert(!cy_failed(tls_client_new(&options, &other, &text)));
+    const struct {
+        const char *url;
+        struct tls_client *trust;
+        const char *name;
+        bool same;
+    } rows[] = {
+        {"https://a:443/x", trust, "", true}, {"https://a/y", equal, "a", true},
+        {"https://a", other, "", false},      {"https://a", trust, "b", false},
+        {"https://a:444", trust, "", false},  {"http://a:443", NULL, "", false},
+        {"https://a", NULL, "", false},
+    };
+    struct upstream *first, *upstream;
+    ck_assert(!cy_failed(
+        upstream_open_tls(verdict_test_client, CY_BYTES("https://a"), trust, CY_BYTES_NONE, &first, NULL)));
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
+        ck_assert(
+            !cy_failed(upstream_open_tls(verdict_test_client, cy_bytes_from_text(rows[i].url), rows[i].trust,
+                                         cy_bytes_from_text(rows[i].name), &upstream, NULL)));
+        ck_assert_msg((upstream->pool == first->pool) == rows[i].same, "%s %s", rows[i].url, rows[i].name);
+        upstream_unref(&upstream);
+    }
     const char *fault = NULL;
-    ck_assert(cy_is(upstream_open(verdict_test_client, CY_BYTES("https://a"), &upstream, &fault),
-                    CY_ERR_UNSUPPORTED));
+    cy_err err =
+        upstream_open_tls(verdict_test_client, CY_BYTES("http://a"), trust, CY_BYTES_NONE, &upstream, &fault);
+    ck_assert(cy_is(err, CY_ERR_BAD_ADDRESS));
     ck_assert_ptr_nonnull(fault);
+    upstream_unref(&first);
+    tls_client_unref(&trust);
+    tls_client_unref(&equal);
+    tls_client_unref(&other);
 }
 END_TEST
 
@@ -209,6 +252,7 @@ Suite *unit_suite_http_verdict(void)
     TCase *upstreams = tcase_create("upstream");
     tcase_add_checked_fixture(upstreams, verdict_open_client, verdict_close_client);
     tcase_add_test(upstreams, test_upstream_urls);
+    tcase_add_test(upstreams, test_pools_are_parted_by_policy);
     tcase_add_test(upstreams, test_proxy_verdicts_hold_their_upstream_and_check_names);
     suite_add_tcase(suite, upstreams);
     return suite;

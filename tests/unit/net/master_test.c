@@ -42,16 +42,26 @@ struct master_world {
 
 /* -- inside the master and its workers ------------------------------------------------------------ */
 
-static cy_err master_test_load(void *context, struct builder *bytes_out, struct builder *message_out)
+static cy_err master_test_load(void *context, cy_bytes wanted, struct builder *bytes_out,
+                               struct builder *message_out)
 {
     struct master_world *world = context;
     cy_err err = file_read(world->generation_path, 1000, bytes_out);
+    builder_bytes(bytes_out, wanted);
     if (cy_failed(err)) builder_printf(message_out, "cannot read the generation");
     return err;
 }
-static int master_test_check(void *context, cy_bytes generation)
+static int master_test_check(void *context, cy_bytes generation, struct builder *wanted_out)
 {
     (void)context;
+    /* "ask 3": wants more three times. */
+    if (cy_bytes_start_with(generation, CY_BYTES("ask "))) {
+        size_t asked = generation.count - cy_bytes_find(generation, '+');
+        if (asked < (size_t)(generation.data[4] - '0')) {
+            builder_u8(wanted_out, '+');
+            return MASTER_CHECK_WANTS;
+        }
+    }
     return cy_bytes_start_with(generation, CY_BYTES("bad")) ? 4 : 0;
 }
 static void master_test_on_ready(void *context, cy_bytes banner)
@@ -348,6 +358,34 @@ START_TEST(test_reload)
 }
 END_TEST
 
+/* What a check asks for is loaded and it is checked again, GENERATION_ROUNDS times in all. */
+START_TEST(test_a_check_may_ask_for_more)
+{
+    struct master_world world;
+    struct master_answer answer;
+    char text[8] = "ask 0";
+    text[4] = '0' + LIMIT_GENERATION_ROUNDS - 1;
+    master_test_prepare(&world);
+    master_test_write_generation(&world, text);
+    master_test_start(&world);
+    master_test_await_ready(&world);
+    master_test_ask_worker(&world, 0, &answer);
+    ck_assert_int_eq(answer.text[strlen(answer.text) - 1], '+');
+    ck_assert_uint_eq(strlen(strchr(answer.text, '+')), LIMIT_GENERATION_ROUNDS - 1);
+    text[4]++;
+    master_test_write_generation(&world, text);
+    kill(world.master, SIGHUP);
+    master_test_await_log(&world, "GENERATION_ROUNDS = 8; generation 1 stays");
+    master_test_write_generation(&world, "two"); /* nothing of what was asked for is left */
+    kill(world.master, SIGHUP);
+    master_test_await_log(&world, "generation 2 is accepted");
+    do master_test_ask_worker(&world, 0, &answer);
+    while (strncmp(answer.text, "ask", 3) == 0);
+    ck_assert_str_eq(answer.text, "two");
+    ck_assert_int_eq(master_test_stop(&world), 0);
+}
+END_TEST
+
 START_TEST(test_start_with_a_bad_generation)
 {
     struct master_world world;
@@ -483,6 +521,7 @@ Suite *unit_suite_net_master(void)
     tcase_add_test(tests, test_worker_that_keeps_dying_is_started_with_pauses);
     tcase_add_test(tests, test_port_in_use_is_seen);
     tcase_add_test(tests, test_reload);
+    tcase_add_test(tests, test_a_check_may_ask_for_more);
     tcase_add_test(tests, test_start_with_a_bad_generation);
     tcase_add_test(tests, test_bad_address_ends_the_start);
     tcase_add_test(tests, test_workers_that_are_done_end_the_master);

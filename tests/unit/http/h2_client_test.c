@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tests/unit/http/h2_client_test.c: proves that requests go to servers over HTTP/2: streams on one connection, trailers
+ * both ways as gRPC needs them, what is sent again and what is not, windows, ends. Client and server are h2_peer.c,
+ * frame by frame, with the proxy between.
+ *
+ *   peer ── loopback ── server ── proxy ── client ── socket on 127.0.0.1 ── far[0..]
+ */
+#include "tests/support/loop_sim.h"
+#include "tests/support/loopback.h"
+#include "tests/unit/http/h2_peer.h"
+#include "vm/http/server.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define FAR_MAX 4
+
+struct h2_relay {
+    struct loop *loop;
+    struct log log;
+    struct http_client *client;
+    struct http_server *server;
+    struct upstream *upstream;
+    struct http_verdict *verdict;
+    struct h2_peer peer, far[FAR_MAX];
+    unsigned far_count;
+    struct loop_socket *listener;
+    struct loop_accept accept;
+};
+
+static void h2_relay_on_accept(struct loop_op *op)
+{
+    struct loop_accept *accept = CY_CONTAINER_OF(op, struct loop_accept, op);
+    struct h2_relay *relay = CY_CONTAINER_OF(accept, struct h2_relay, accept);
+    struct loop_socket *socket;
+    struct stream *stream;
+    if (cy_failed(op->err)) return;
+    ck_assert_uint_lt(relay->far_count, FAR_MAX);
+    ck_assert(!cy_failed(loop_socket_open(relay->loop, accept->descriptor, &socket)));
+    ck_assert(!cy_failed(stream_tcp_new(relay->loop, socket, &stream)));
+    struct h2_peer *far = &relay->far[relay->far_count++];
+    h2_peer_open(far, relay->loop, stream);
+    far->also = &relay->peer;
+    relay->peer.also = far; /* the newest */
+}
+
+static void h2_relay_on_request(void *context, struct http_exchange *exchange)
+{
+    http_exchange_answer(exchange, ((struct h2_relay *)context)->verdict);
+}
+static void h2_relay_on_gone(void *context, struct http_exchange *exchange)
+{
+    (void)context;
+    (void)exchange;
+}
+
+/* On sockets of this machine, or (`simulated`) on a clock that moves only when everybody waits. */
+static void h2_relay_open_on(struct h2_relay *relay, bool simulated)
+{
+    struct address address;
+    struct stream *near, *far;
+    char url[64];
+    int descriptor;
+    memset(relay, 0, sizeof *relay);
+    if (simulated) {
+        const struct loop_sim_options options = {.seed = 1};
+        struct loop_sim *sim;
+        ck_assert(!cy_failed(loop_sim_new(&options, &relay->loop, &sim)));
+        ck_assert(!cy_failed(address_from_ip(CY_BYTES("127.0.0.1"), 80, &address)));
+        descriptor = loop_sim_listen(sim, &address);
+    } else {
+        ck_assert(!cy_failed(loop_new("poll", &relay->loop)));
+        ck_assert(!cy_failed(address_from_ip(CY_BYTES("127.0.0.1"), 0, &address)));
+        ck_assert(!cy_failed(listen_open(&address, false, 4, &descriptor)));
+        ck_assert(!cy_failed(socket_local_address(descriptor, &address)));
+    }
+    log_init(&relay->log);
+    relay->log.level_min = LOG_ERROR + 1;
+    ck_assert(!cy_failed(loop_socket_open(relay->loop, descriptor, &relay->listener)));
+    relay->accept.op.done = h2_relay_on_accept;
+    loop_accept(relay->listener, &relay->accept);
+    snprintf(url, sizeof url, "h2c://127.0.0.1:%u/base", address_port(&address));
+    const struct http_client_options client = {
+        .loop = relay->loop, .log = &relay->log, .first_byte_timeout_ms = 5000, .keep_alive_ms = 20000};
+    ck_assert(!cy_failed(http_client_new(&client, &relay->client)));
+    ck_assert(!cy_failed(upstream_open(relay->client, cy_bytes_from_text(url), &relay->upstream, NULL)));
+    ck_assert(!cy_failed(
+        http_verdict_proxy(relay->upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &relay->verdict, NULL)));
+    const struct http_server_options server = {.loop = relay->loop,
+                                               .log = &relay->log,
+                                               .client = relay->client,
+                                               .context = relay,
+                                               .on_request = h2_relay_on_request,
+                                               .on_gone = h2_relay_on_gone};
+    ck_assert(!cy_failed(http_server_new(&server, &relay->server)));
+    ck_assert(!cy_failed(loopback_pair(relay->loop, 0, &near, &far)));
+    ck_assert(!cy_failed(http_server_adopt(relay->server, far)));
+    h2_peer_open(&relay->peer, relay->loop, near);
+    h2_peer_greet(&relay->peer);
+}
+
+static void h2_relay_open(struct h2_relay *relay) { h2_relay_open_on(relay, false); }
+
+static void h2_relay_close(struct h2_relay *relay)
+{
+    h2_peer_close(&relay->peer);
+    for (unsigned i = 0; i < relay->far_count; i++) h2_peer_close(&relay->far[i]);
+    loop_socket_close(&relay->listener);
+    http_server_free(&relay->server);
+    http_verdict_unref(&relay->verdict);
+    upstream_unref(&relay->upstream);
+    http_client_free(&relay->client);
+    ck_assert(!cy_failed(loop_flush(relay->loop)));
+    ck_assert_uint_eq(buffer_pool_lent(loop_buffers(relay->loop)), 0);
+    loop_free(&relay->loop);
+}
+
+static struct h2_peer *h2_relay_far(struct h2_relay *relay, unsigned index)
+{
+    for (int i = 0; relay->far_count <= index; i++) {
+        ck_assert_int_lt(i, 20000);
+        h2_peer_turn(&relay->peer);
+    }
+    return &relay->far[index];
+}
+
+/* What gRPC does, in small: a request in pieces, an answer in pieces, trailers at both ends. */
+START_TEST(test_trailers_pass_both_ways)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    h2_peer_head(&relay.peer, 0, 1,
+                 ":method: POST\n:scheme: http\n:authority: a.example\n:path: /pkg.Echo/Say\n"
+                 "content-type: application/grpc\nte: trailers\ngrpc-timeout: 1S\n");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    struct h2_frame frame = h2_peer_wait(far);
+    ck_assert_uint_eq(frame.type, PEER_HEADERS);
+    ck_assert_uint_eq(frame.flags, PEER_END_HEADERS);
+    uint32_t id = frame.id;
+    ck_assert(
+        cy_bytes_start_with(frame.payload, CY_BYTES(":method: POST\n:scheme: http\n:authority: a.example\n"
+                                                    ":path: /base/pkg.Echo/Say\n")));
+    ck_assert(h2_peer_has(frame.payload, "\nte: trailers\n") &&
+              h2_peer_has(frame.payload, "\ngrpc-timeout: 1S\n"));
+    ck_assert(h2_peer_has(frame.payload, "\nx-forwarded-proto: http\n"));
+    ck_assert(!h2_peer_has(frame.payload, "transfer-encoding") && !h2_peer_has(frame.payload, "\nhost:"));
+    h2_peer_frame(&relay.peer, PEER_DATA, 0, 1, CY_BYTES("ping"));
+    frame = h2_peer_wait(far);
+    ck_assert(cy_bytes_equal(frame.payload, CY_BYTES("ping")));
+    /* the answer begins while the request goes on */
+    h2_peer_head(far, 0, id, ":status: 200\ncontent-type: application/grpc\n");
+    h2_peer_frame(far, PEER_DATA, 0, id, CY_BYTES("pong"));
+    frame = h2_peer_wait(&relay.peer);
+    ck_assert(h2_peer_has(frame.payload, ":status: 200\n"));
+    ck_assert(!h2_peer_has(frame.payload, "content-length"));
+    frame = h2_peer_wait(&relay.peer);
+    ck_assert_uint_eq(frame.flags, 0);
+    ck_assert(cy_bytes_equal(frame.payload, CY_BYTES("pong")));
+    h2_peer_head(&relay.peer, PEER_END_STREAM, 1, "x-request-end: yes\n");
+    do {
+        frame = h2_peer_wait(far);
+    } while (frame.type == PEER_DATA && frame.payload.count == 0);
+    ck_assert_uint_eq(frame.type, PEER_HEADERS);
+    ck_assert_uint_eq(frame.flags, PEER_END_HEADERS | PEER_END_STREAM);
+    ck_assert(cy_bytes_equal(frame.payload, CY_BYTES("x-request-end: yes\n")));
+    h2_peer_head(far, PEER_END_STREAM, id, "grpc-status: 0\ngrpc-message: fine\n");
+    do {
+        frame = h2_peer_wait(&relay.peer);
+    } while (frame.type == PEER_DATA && frame.payload.count == 0);
+    ck_assert_uint_eq(frame.type, PEER_HEADERS);
+    ck_assert_uint_eq(frame.flags, PEER_END_HEADERS | PEER_END_STREAM);
+    ck_assert(cy_bytes_equal(frame.payload, CY_BYTES("grpc-status: 0\ngrpc-message: fine\n")));
+    /* an answer that is trailers only */
+    h2_peer_get(&relay.peer, 3, "/x");
+    id = h2_peer_wait(far).id;
+    h2_peer_head(far, PEER_END_STREAM, id, ":status: 200\ngrpc-status: 12\n");
+    frame = h2_peer_wait(&relay.peer);
+    ck_assert_uint_eq(frame.flags, PEER_END_HEADERS | PEER_END_STREAM);
+    ck_assert(h2_peer_has(frame.payload, "grpc-status: 12\n"));
+    ck_assert_uint_eq(relay.far_count, 1);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* Requests that come while the connection is made wait for it; afterwards they share it. */
+START_TEST(test_streams_share_a_connection)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    for (uint32_t i = 0; i < 50; i++) h2_peer_get(&relay.peer, 2 * i + 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    for (uint32_t i = 0; i < 50; i++) {
+        struct h2_frame frame = h2_peer_wait(far);
+        ck_assert_uint_eq(frame.type, PEER_HEADERS);
+        h2_peer_head(far, 0, frame.id, ":status: 200\ncontent-length: 2\n");
+        h2_peer_frame(far, PEER_DATA, PEER_END_STREAM, frame.id, CY_BYTES("ok"));
+    }
+    for (unsigned ended = 0; ended < 50;) ended += h2_peer_wait(&relay.peer).flags & PEER_END_STREAM;
+    ck_assert_uint_eq(relay.far_count, 1);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* As many at once as the server takes; more need another connection. */
+START_TEST(test_a_full_connection_is_not_the_last)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    h2_peer_setting(far, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 2);
+    struct h2_frame frame = h2_peer_wait(far);
+    uint32_t first = frame.id;
+    for (struct h2_frame ack;
+         !h2_peer_next(far, true, &ack) || ack.type != PEER_SETTINGS || !(ack.flags & PEER_ACK);)
+        h2_peer_turn(far);
+    for (int i = 0; i < 5; i++) h2_peer_turn(far);
+    h2_peer_get(&relay.peer, 3, "/");
+    h2_peer_get(&relay.peer, 5, "/");
+    ck_assert_uint_gt(h2_peer_wait(far).id, first);
+    struct h2_peer *second = h2_relay_far(&relay, 1);
+    h2_peer_greet_back(second);
+    frame = h2_peer_wait(second);
+    h2_peer_head(second, PEER_END_STREAM, frame.id, ":status: 204\n");
+    ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 204\n"));
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* REFUSED_STREAM, and a stream past GOAWAY's last: the server did nothing, so even a first request, and a POST, goes
+ * out again. */
+START_TEST(test_what_the_server_did_not_begin_is_sent_again)
+{
+    for (int goaway = 0; goaway < 2; goaway++) {
+        struct h2_relay relay;
+        h2_relay_open(&relay);
+        h2_peer_head(&relay.peer, PEER_END_STREAM, 1,
+                     ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
+        struct h2_peer *far = h2_relay_far(&relay, 0);
+        h2_peer_greet_back(far);
+        uint32_t id = h2_peer_wait(far).id;
+        if (goaway)
+            h2_peer_frame(far, PEER_GOAWAY, 0, 0, CY_BYTES("\0\0\0\0\0\0\0\0"));
+        else
+            h2_peer_u32(far, PEER_RST, id, NGHTTP2_REFUSED_STREAM);
+        struct h2_peer *second = h2_relay_far(&relay, 1);
+        h2_peer_greet_back(second);
+        id = h2_peer_wait(second).id;
+        h2_peer_head(second, PEER_END_STREAM, id, ":status: 204\n");
+        ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 204\n"));
+        h2_relay_close(&relay);
+    }
+}
+END_TEST
+
+/* Another reset says nothing of the kind: 502. Inside an answer it becomes a reset of the client's stream. */
+START_TEST(test_other_resets_are_failures)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    h2_peer_head(&relay.peer, PEER_END_STREAM, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    h2_peer_u32(far, PEER_RST, h2_peer_wait(far).id, NGHTTP2_INTERNAL_ERROR);
+    ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 502\n"));
+    ck_assert_uint_eq(h2_peer_wait(&relay.peer).type, PEER_DATA);
+    h2_peer_get(&relay.peer, 3, "/");
+    uint32_t id = h2_peer_wait(far).id;
+    h2_peer_head(far, 0, id, ":status: 200\ncontent-length: 10\n");
+    h2_peer_frame(far, PEER_DATA, 0, id, CY_BYTES("half"));
+    ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 200\n"));
+    ck_assert_uint_eq(h2_peer_wait(&relay.peer).type, PEER_DATA);
+    h2_peer_u32(far, PEER_RST, id, NGHTTP2_CANCEL);
+    struct h2_frame frame = h2_peer_wait(&relay.peer);
+    ck_assert_uint_eq(frame.type, PEER_RST);
+    ck_assert_uint_eq(frame.id, 3);
+    ck_assert_uint_eq(h2_peer_number(frame.payload, 0), NGHTTP2_INTERNAL_ERROR);
+    ck_assert_uint_eq(relay.far_count, 1);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+START_TEST(test_a_client_that_goes_away_cancels_upstream)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    uint32_t id = h2_peer_wait(far).id;
+    h2_peer_u32(&relay.peer, PEER_RST, 1, NGHTTP2_CANCEL);
+    struct h2_frame frame = h2_peer_wait(far);
+    ck_assert_uint_eq(frame.type, PEER_RST);
+    ck_assert_uint_eq(frame.id, id);
+    ck_assert_uint_eq(h2_peer_number(frame.payload, 0), NGHTTP2_CANCEL);
+    struct http_server_counters counters;
+    http_server_read_counters(relay.server, &counters);
+    ck_assert_uint_eq(counters.client_aborts, 1);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+START_TEST(test_interim_answers_pass)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    uint32_t id = h2_peer_wait(far).id;
+    h2_peer_head(far, 0, id, ":status: 103\nlink: </s>\n");
+    h2_peer_head(far, 0, id, ":status: 200\n");
+    h2_peer_frame(far, PEER_DATA, PEER_END_STREAM, id, CY_BYTES("x"));
+    struct h2_frame frame = h2_peer_wait(&relay.peer);
+    ck_assert(h2_peer_has(frame.payload, ":status: 103\nlink: </s>\n"));
+    ck_assert_uint_eq(frame.flags, PEER_END_HEADERS);
+    ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 200\n"));
+    ck_assert(cy_bytes_equal(h2_peer_wait(&relay.peer).payload, CY_BYTES("x")));
+    h2_relay_close(&relay);
+}
+END_TEST
+
+static const char *const h2_bad_answers[] = {
+    "content-type: a\n",
+    ":status: 99\n",
+    ":status: abc\n",
+    ":status: 200\nconnection: close\n",
+    ":status: 200\ncontent-length: 1\ncontent-length: 2\n",
+    ":status: 200\n:path: /\n",
+    ":status: 101\n",
+};
+
+/* RFC 9113 section 8.1.1, towards servers: a malformed answer is none. */
+START_TEST(test_malformed_answers_are_502)
+{
+    for (size_t i = 0; i < CY_COUNT_OF(h2_bad_answers); i++) {
+        struct h2_relay relay;
+        h2_relay_open(&relay);
+        h2_peer_get(&relay.peer, 1, "/");
+        struct h2_peer *far = h2_relay_far(&relay, 0);
+        h2_peer_greet_back(far);
+        h2_peer_head(far, 0, h2_peer_wait(far).id, h2_bad_answers[i]);
+        ck_assert_msg(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 502\n"), "%s",
+                      h2_bad_answers[i]);
+        h2_relay_close(&relay);
+    }
+}
+END_TEST
+
+/* Bodies longer than every window go through both connections, and neither side is sent more than it allows. */
+START_TEST(test_long_bodies_pass_both_ways)
+{
+    enum { TOTAL = 1500000, PIECE = 9000 };
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    static uint8_t bytes[TOTAL];
+    for (size_t i = 0; i < TOTAL; i++) bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    h2_peer_head(&relay.peer, 0, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    uint32_t id = h2_peer_wait(far).id;
+    h2_peer_head(far, 0, id, ":status: 200\n");
+    struct h2_peer *ends[2] = {&relay.peer, far};
+    uint32_t ids[2] = {1, id};
+    size_t sent[2] = {0}, got[2] = {0}, stream_window[2] = {65535, LIMIT_HTTP2_STREAM_WINDOW_BYTES},
+           window[2] = {65535,
+                        LIMIT_HTTP2_CONNECTION_WINDOW_BYTES}; /* of our end: said while the test waited */
+    bool ended[2] = {false};
+    for (int turn = 0; !ended[0] || !ended[1]; turn++) {
+        ck_assert_int_lt(turn, 50000);
+        for (int e = 0; e < 2; e++) {
+            struct h2_frame frame;
+            h2_peer_turn(ends[e]);
+            while (h2_peer_next(ends[e], true, &frame)) {
+                if (frame.type == PEER_SETTINGS && !(frame.flags & PEER_ACK)) {
+                    stream_window[e] += LIMIT_HTTP2_STREAM_WINDOW_BYTES - 65535;
+                    h2_peer_frame(ends[e], PEER_SETTINGS, PEER_ACK, 0, CY_BYTES_NONE);
+                }
+                if (frame.type == PEER_WINDOW)
+                    *(frame.id ? &stream_window[e] : &window[e]) += h2_peer_number(frame.payload, 0);
+                ck_assert_uint_ne(frame.type, PEER_RST);
+                ck_assert_uint_ne(frame.type, PEER_GOAWAY);
+                if (frame.type != PEER_DATA) continue;
+                ck_assert_int_eq(memcmp(frame.payload.data, bytes + got[e], frame.payload.count), 0);
+                got[e] += frame.payload.count;
+                if (frame.payload.count) {
+                    h2_peer_u32(ends[e], PEER_WINDOW, frame.id, (uint32_t)frame.payload.count);
+                    h2_peer_u32(ends[e], PEER_WINDOW, 0, (uint32_t)frame.payload.count);
+                }
+                ended[e] |= (frame.flags & PEER_END_STREAM) != 0;
+            }
+            size_t piece =
+                cy_min_size(cy_min_size(PIECE, TOTAL - sent[e]), cy_min_size(stream_window[e], window[e]));
+            if (e == 1 && sent[e] + piece == TOTAL && got[1] < TOTAL) continue; /* the answer ends last */
+            if (piece == 0 || ends[e]->pending.count > 100000) continue;
+            stream_window[e] -= piece;
+            window[e] -= piece;
+            h2_peer_frame(ends[e], PEER_DATA, sent[e] + piece == TOTAL ? PEER_END_STREAM : 0, ids[e],
+                          cy_bytes_of(bytes + sent[e], piece));
+            sent[e] += piece;
+        }
+        ck_assert_uint_le(buffer_pool_lent(loop_buffers(relay.loop)), 64);
+    }
+    ck_assert_uint_eq(got[0], TOTAL);
+    ck_assert_uint_eq(got[1], TOTAL);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* An answer that ends while the request's last bytes wait for a window: the server must not take those that it has for
+ * all. */
+START_TEST(test_a_request_cut_off_by_its_answer_is_reset)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    h2_peer_head(&relay.peer, 0, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    h2_peer_setting(far, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 3);
+    uint32_t id = h2_peer_wait(far).id;
+    for (int i = 0; i < 10; i++) h2_peer_turn(far);
+    h2_peer_frame(&relay.peer, PEER_DATA, PEER_END_STREAM, 1, CY_BYTES("four"));
+    ck_assert_uint_eq(h2_peer_wait(far).payload.count, 3);
+    h2_peer_head(far, 0, id, ":status: 200\n");
+    h2_peer_frame(far, PEER_DATA, PEER_END_STREAM, id, CY_BYTES("enough"));
+    struct h2_frame frame = h2_peer_wait(far);
+    ck_assert_uint_eq(frame.type, PEER_RST);
+    ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 200\n"));
+    ck_assert(cy_bytes_equal(h2_peer_wait(&relay.peer).payload, CY_BYTES("enough")));
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* An upload that the server does not read: what we hold of it is a window's worth. */
+START_TEST(test_an_upload_that_nobody_reads_is_bounded)
+{
+    struct h2_relay relay;
+    h2_relay_open(&relay);
+    h2_peer_head(&relay.peer, 0, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    (void)h2_peer_wait(far);
+    uint8_t bytes[1000] = {0};
+    size_t window = LIMIT_HTTP2_STREAM_WINDOW_BYTES, sent = 0;
+    for (int i = 0; i < 400; i++) {
+        struct h2_frame frame;
+        while (h2_peer_next(&relay.peer, true, &frame))
+            if (frame.type == PEER_WINDOW && frame.id == 1) window += h2_peer_number(frame.payload, 0);
+        if (window >= sizeof bytes) {
+            h2_peer_frame(&relay.peer, PEER_DATA, 0, 1, cy_bytes_of(bytes, sizeof bytes));
+            window -= sizeof bytes;
+            sent += sizeof bytes;
+        }
+        h2_peer_turn(&relay.peer);
+    }
+    ck_assert_uint_le(sent, 65535 + 2 * LIMIT_HTTP2_STREAM_WINDOW_BYTES);
+    ck_assert_uint_lt(window, sizeof bytes);
+    ck_assert_uint_le(buffer_pool_lent(loop_buffers(relay.loop)),
+                      8 + LIMIT_HTTP2_STREAM_WINDOW_BYTES / LIMIT_BUFFER_BYTES);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* A server that says nothing more: 504, and the next request does not go where the first one was lost. */
+START_TEST(test_a_silent_connection_gets_no_more_requests)
+{
+    struct h2_relay relay;
+    struct h2_frame frame;
+    h2_relay_open_on(&relay, true);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    (void)h2_peer_wait(far);
+    for (int i = 0; !h2_peer_next(&relay.peer, false, &frame); i++) {
+        ck_assert_int_lt(i, 20000);
+        ck_assert(!cy_failed(loop_turn(relay.loop))); /* may wait: the clock moves */
+    }
+    ck_assert(h2_peer_has(frame.payload, ":status: 504\n"));
+    h2_peer_get(&relay.peer, 3, "/");
+    struct h2_peer *second = h2_relay_far(&relay, 1);
+    h2_peer_greet_back(second);
+    h2_peer_head(second, PEER_END_STREAM, h2_peer_wait(second).id, ":status: 204\n");
+    do {
+        frame = h2_peer_wait(&relay.peer);
+    } while (frame.id != 3);
+    ck_assert(h2_peer_has(frame.payload, ":status: 204\n"));
+    h2_relay_close(&relay);
+}
+END_TEST
+
+Suite *unit_suite_http_h2_client(void);
+Suite *unit_suite_http_h2_client(void)
+{
+    Suite *suite = suite_create("http_h2_client");
+    TCase *cases = tcase_create("h2_client");
+    tcase_set_timeout(cases, 60);
+    tcase_add_test(cases, test_trailers_pass_both_ways);
+    tcase_add_test(cases, test_streams_share_a_connection);
+    tcase_add_test(cases, test_a_full_connection_is_not_the_last);
+    tcase_add_test(cases, test_what_the_server_did_not_begin_is_sent_again);
+    tcase_add_test(cases, test_other_resets_are_failures);
+    tcase_add_test(cases, test_a_client_that_goes_away_cancels_upstream);
+    tcase_add_test(cases, test_interim_answers_pass);
+    tcase_add_test(cases, test_malformed_answers_are_502);
+    tcase_add_test(cases, test_long_bodies_pass_both_ways);
+    tcase_add_test(cases, test_a_request_cut_off_by_its_answer_is_reset);
+    tcase_add_test(cases, test_an_upload_that_nobody_reads_is_bounded);
+    tcase_add_test(cases, test_a_silent_connection_gets_no_more_requests);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/native/serve_listen.c: where http.serve listens, and behind which TLS.
+ *
+ *   http.serve({listen}) ──────────────► rows ─► listening sockets
+ *   what configure returns, {listen} ─┘    └── a newer generation: other certificates for the same addresses
+ *
+ * In:   lists that a program made. Out: listeners of the server.
+ * Invariant: the addresses stay the ones of the first generation: a master that is root opens no new ones for its
+ *       workers. A generation that names others is served where it can be, and the log says what needs a restart.
+ */
+#include "vm/base/limits.h"
+#include "vm/base/mem.h"
+#include "vm/native/native_tls.h"
+#include "vm/native/runtime_internal.h"
+#include "vm/run/native_call.h"
+#include "vm/run/object.h"
+
+#include <stdio.h>
+
+/* -- reading --------------------------------------------------------------------------------------------- */
+
+static cy_err serve_address_read(struct vm *vm, cy_value item, struct serve_address *row,
+                                 struct builder *fault)
+{
+    cy_value address = item, tls = value_nil();
+    *row = (struct serve_address){NULL, NULL, NULL};
+    if (item.tag == TAG_MAP) {
+        cy_value key, value;
+        address = value_nil();
+        for (size_t i = 0; map_entry_at(item, i, &key, &value); i++) {
+            cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+            if (cy_bytes_equal(name, CY_BYTES("address"))) {
+                address = value;
+            } else if (cy_bytes_equal(name, CY_BYTES("tls"))) {
+                tls = value;
+            } else {
+                builder_printf(
+                    fault,
+                    vm_text(vm, "an entry of listen has address (str) and tls (http.tls), not \"%.*s\""),
+                    CY_BYTES_ARG(name));
+                return CY_ERR(VALUE);
+            }
+        }
+    }
+    struct tls_server *server = tls.tag == TAG_NIL ? NULL : opaque_payload(tls, &native_tls_server_type);
+    if (tls.tag != TAG_NIL && !server) {
+        builder_printf(fault, vm_text(vm, "tls of a listen entry is what http.tls gives, not %s"),
+                       value_kind_text(vm, tls));
+        return CY_ERR(TYPE);
+    }
+    cy_bytes text = address.tag == TAG_STR ? string_bytes(address) : CY_BYTES_NONE, host;
+    uint16_t port;
+    bool inherited = cy_bytes_start_with(text, CY_BYTES("fd@"));
+    if (!inherited && cy_failed(address_split(text, &host, &port))) {
+        builder_printf(
+            fault,
+            vm_text(vm,
+                    "\"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", \":80\", \"fd@3\""),
+            CY_BYTES_ARG(text));
+        return CY_ERR(BAD_ADDRESS);
+    }
+    row->text = mem_alloc(text.count + 1);
+    if (!row->text) return CY_ERR(NO_MEMORY);
+    memcpy(row->text, text.data, text.count + 1);
+    row->tls = server ? tls_server_ref(server) : NULL;
+    return CY_OK;
+}
+
+cy_err serve_addresses_read(struct vm *vm, cy_value list, struct serve_address *rows, uint32_t *count_out,
+                            struct builder *fault)
+{
+    uint32_t count = 0;
+    *count_out = 0;
+    if (list.tag != TAG_LIST || list_count(list) == 0 || list_count(list) > LIMIT_SERVE_LISTEN) {
+        builder_printf(fault, vm_text(vm, "listen must name 1..%d addresses (SERVE_LISTEN)"),
+                       LIMIT_SERVE_LISTEN);
+        return CY_ERR(VALUE);
+    }
+    for (size_t i = 0; i < list_count(list); i++) {
+        cy_err err = serve_address_read(vm, list_get(list, i), &rows[count], fault);
+        if (cy_failed(err)) {
+            serve_addresses_fini(rows, &count);
+            return err;
+        }
+        count++;
+    }
+    *count_out = count;
+    return CY_OK;
+}
+
+void serve_addresses_fini(struct serve_address *rows, uint32_t *count)
+{
+    for (uint32_t i = 0; i < *count; i++) {
+        mem_free(rows[i].text);
+        tls_server_unref(&rows[i].tls);
+    }
+    *count = 0;
+}
+
+/* -- listening ------------------------------------------------------------------------------------------- */
+
+static cy_err serve_listen_alone(const char *text, int *descriptor_out)
+{
+    cy_bytes host;
+    uint16_t port;
+    struct address address;
+    CY_TRY(address_split(cy_bytes_from_text(text), &host, &port));
+    if (host.count == 0) host = CY_BYTES("::"); /* both families: listen_open leaves IPV6_V6ONLY off */
+    CY_TRY(address_from_ip(host, port, &address));
+    return listen_open(&address, false, LIMIT_LISTEN_BACKLOG, descriptor_out);
+}
+
+bool serve_listen(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    for (uint32_t i = 0; i < serving->listen_count; i++) {
+        struct serve_address *row = &serving->listen[i];
+        int descriptor = -1;
+        struct address address;
+        cy_err err = runtime->link
+                         ? worker_listen(runtime->link, cy_bytes_from_text(row->text), &descriptor, &address)
+                         : serve_listen_alone(row->text, &descriptor);
+        if (!cy_failed(err))
+            err = http_server_listen_tls(runtime->server, descriptor, row->tls, &row->listener);
+        if (!cy_failed(err)) continue;
+        runtime_request_exit(runtime, EXIT_CODE_CANNOT_LISTEN);
+        /* Every worker meets a port in use; one says so. */
+        if (cy_is(err, CY_ERR_ADDRESS_IN_USE) && runtime->link && runtime->worker_index > 0) return false;
+        char why[128];
+        fprintf(stderr,
+                runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n"
+                                         : "%s: cannot listen on %s: %s\n",
+                runtime->options->program_name, row->text,
+                cy_err_describe(err, runtime->options->korean, why, sizeof why));
+        return false;
+    }
+    return true;
+}
+
+/* -- a generation's addresses ---------------------------------------------------------------------------- */
+
+static struct serve_address *serve_find(struct serving *serving, const char *text)
+{
+    for (uint32_t i = 0; i < serving->listen_count; i++)
+        if (strcmp(serving->listen[i].text, text) == 0) return &serving->listen[i];
+    return NULL;
+}
+
+static void serve_swap(struct runtime *runtime, const struct serve_address *rows, uint32_t count)
+{
+    struct serving *serving = &runtime->serving;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct serve_address *row = serve_find(serving, rows[i].text);
+        if (!row) {
+            log_write(&runtime->log, LOG_WARN, "%s is not listened on: a new address needs a restart",
+                      rows[i].text);
+            continue;
+        }
+        found++;
+        if (row->listener) http_listener_set_tls(row->listener, rows[i].tls);
+    }
+    if (found < serving->listen_count)
+        log_write(&runtime->log, LOG_WARN,
+                  "an address that the new generation does not name stays open until a restart");
+}
+
+static bool serve_has_addresses(struct runtime *runtime)
+{
+    if (runtime->checking || runtime->serving.listen_count > 0) return true;
+    fprintf(stderr, "%s: neither http.serve nor configure says where to listen (listen)\n",
+            runtime->options->program_name);
+    return false;
+}
+
+bool serve_take_result(struct runtime *runtime, cy_value result, bool take)
+{
+    struct serving *serving = &runtime->serving;
+    struct serve_address rows[LIMIT_SERVE_LISTEN];
+    uint32_t count;
+    cy_value list;
+    if (result.tag != TAG_MAP || !map_get_text(runtime->vm, result, CY_BYTES("listen"), &list) ||
+        value_is_nil(list))
+        return serve_has_addresses(runtime);
+    struct builder fault;
+    builder_init(&fault);
+    cy_err err = serve_addresses_read(runtime->vm, list, rows, &count, &fault);
+    if (cy_failed(err))
+        fprintf(stderr, "%s: configure: %.*s\n", runtime->options->program_name,
+                CY_BYTES_ARG(builder_view(&fault)));
+    builder_fini(&fault);
+    if (cy_failed(err)) return false;
+    if (take && serving->ready) {
+        serve_swap(runtime, rows, count);
+    } else if (take) {
+        serve_addresses_fini(serving->listen, &serving->listen_count);
+        memcpy(serving->listen, rows, count * sizeof *rows);
+        serving->listen_count = count;
+        return true;
+    }
+    serve_addresses_fini(rows, &count);
+    return true;
+}

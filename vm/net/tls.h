@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/net/tls.h: TLS 1.2 and 1.3 over any stream, on both sides.
+ *
+ *   tls_server (certificates, policy) ──┐
+ *                                       ├─► tls_stream ─► struct stream: ready is the end of the handshake
+ *   tls_client (policy) ─► tls_target ──┘
+ *
+ * In:   certificates, keys and policy as bytes; a stream that carries ciphertext. Out: a stream of plain bytes.
+ * Ownership: servers, clients and targets are counted; a running connection keeps the one that it began with, so that
+ *       a reload swaps certificates without touching it.
+ * Invariant: nothing here opens a file, except the system's authorities (tls_client_options.use_system). OpenSSL's
+ *       queue of errors is empty after every call.
+ * Ends: a read completes with NULL and OK after the peer's close_notify only. An end without it is TLS_TRUNCATED: what
+ *       has no length of its own is then not complete.
+ */
+#ifndef CY_NET_TLS_H
+#define CY_NET_TLS_H
+
+#include "vm/base/builder.h"
+#include "vm/base/bytes.h"
+#include "vm/base/error.h"
+#include "vm/net/stream.h"
+
+struct tls_server;
+struct tls_client;
+struct tls_target;
+
+enum { TLS_SEED_BYTES = 32, TLS_DIGEST_BYTES = 32 };
+
+/* Bytes, and where they are from, for messages. */
+struct tls_file {
+    cy_bytes path;
+    cy_bytes content; /* empty: there is none */
+};
+enum tls_version { TLS_VERSION_DEFAULT, TLS_VERSION_1_2, TLS_VERSION_1_3 };
+
+/* -- the server's side ------------------------------------------------------------------------------------- */
+
+struct tls_certificate {
+    struct tls_file chain; /* PEM: the certificate, then those between it and its authority */
+    struct tls_file key;   /* PEM, not encrypted */
+    struct tls_file ocsp;  /* DER: an answer to staple while it is good */
+};
+enum tls_client_certificate {
+    TLS_CLIENT_CERTIFICATE_OFF,
+    TLS_CLIENT_CERTIFICATE_OPTIONAL,
+    TLS_CLIENT_CERTIFICATE_REQUIRED
+};
+struct tls_server_options {
+    /* The first one also answers clients that name nobody, or somebody else. */
+    const struct tls_certificate *certificates;
+    uint32_t certificate_count;
+    enum tls_version version_min, version_max; /* 1.2 and 1.3 */
+    cy_bytes alpn; /* lengths and names, ours first (RFC 7301); empty: none is agreed on */
+    enum tls_client_certificate client_certificate;
+    struct tls_file client_ca;  /* PEM; must be there when client certificates are not off */
+    struct tls_file client_crl; /* PEM; empty: nothing is looked up */
+    uint32_t client_depth;      /* 0: LIMIT_TLS_DEPTH */
+    /* TLS_SEED_BYTES that all workers share: what keys of session tickets are made of. NULL: no tickets. */
+    const uint8_t *ticket_seed;
+    uint32_t *failed_index; /* NULL, or gets which certificate is at fault; untouched when none is */
+};
+/* On failure `fault` has a text for people: the file and what is wrong with it. */
+CY_NODISCARD cy_err tls_server_new(const struct tls_server_options *options, struct tls_server **server_out,
+                                   struct builder *fault);
+struct tls_server *tls_server_ref(struct tls_server *server);
+void tls_server_unref(struct tls_server **server);
+/* Does a certificate of ours carry this name (lower case, no dot at its end)? */
+bool tls_server_has_name(const struct tls_server *server, cy_bytes name);
+
+/* Takes the transport, also on failure. It must be ready. The handshake begins with stream_ready_start. */
+CY_NODISCARD cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transport,
+                                      struct stream **stream_out);
+
+/* -- the client's side ------------------------------------------------------------------------------------- */
+
+struct tls_client_options {
+    bool use_system;                  /* trust what the system trusts */
+    struct tls_file ca;               /* PEM, in addition */
+    struct tls_file crl;              /* PEM */
+    bool unverified;                  /* takes any certificate: for tests and closed networks */
+    uint32_t depth;                   /* 0: LIMIT_TLS_DEPTH */
+    struct tls_file certificate, key; /* of our own; empty: none */
+    enum tls_version version_min, version_max;
+    cy_bytes alpn;
+};
+CY_NODISCARD cy_err tls_client_new(const struct tls_client_options *options, struct tls_client **client_out,
+                                   struct builder *fault);
+struct tls_client *tls_client_ref(struct tls_client *client);
+void tls_client_unref(struct tls_client **client);
+/* Equal for clients with equal options: connections and sessions of one may serve the other. TLS_DIGEST_BYTES. */
+cy_bytes tls_client_digest(const struct tls_client *client);
+
+/* A server as that client sees it: the name it must have (a host name or an IP address, in text), and the session to
+ * resume. One for each pool of connections. */
+CY_NODISCARD cy_err tls_target_new(struct tls_client *client, cy_bytes name, struct tls_target **target_out);
+/* Is it the one that tls_target_new would make of these? */
+bool tls_target_is(const struct tls_target *target, const struct tls_client *client, cy_bytes name);
+struct tls_target *tls_target_ref(struct tls_target *target);
+void tls_target_unref(struct tls_target **target);
+CY_NODISCARD cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transport,
+                                      struct stream **stream_out);
+
+/* -- of a stream made here, once ready ------------------------------------------------------------------------- */
+
+bool tls_stream_resumed(struct stream *stream);
+const char *tls_stream_version(struct stream *stream); /* "TLSv1.3" */
+const char *tls_stream_cipher(struct stream *stream);  /* "TLS_AES_128_GCM_SHA256" */
+
+#endif
