@@ -322,7 +322,8 @@ def main():
     texts = [text for path, text in product_sources(".c", ".h", ".def").items() if not path.endswith("limits.def")]
     report.rule("messages name the limit", unnamed(TESTED, texts))
     values = {name: eval(value, {"INT32_MAX": 2**31 - 1})  # noqa: S307: our own table
-              for name, value in re.findall(r"^LIMIT\((\w+),\s*([^,]+),", read(pathlib.Path("vm/base/limits.def")), re.M)}
+              for name, value in re.findall(r"^LIMIT\((\w+),\s*([^,]+),", read(pathlib.Path("vm/base/limits.def")),
+                                            re.M)}
     # h1_fault.def: what peers are told; a server may have been given less than the row.
     messages = {str(path): text for path, text in product_sources(".c", ".def").items()
                 if not str(path).endswith(("limits.def", "native.def", "opcode.def", "explain.def", "h1_fault.def"))}

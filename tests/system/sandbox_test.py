@@ -53,7 +53,10 @@ fn misbehave(name) {
             for i in 0..30 { fields["x-\\(i)"] = text.repeat("v", 4000) }
             loop { all = all + [http.respond(200, "", fields)] }
         }
-        "upstreams" { let all = [] loop { all = all + [http.upstream("http://127.0.0.1:9/" + text.repeat("p", 100000))] } }
+        "upstreams" {
+            let all = []
+            loop { all = all + [http.upstream("http://127.0.0.1:9/" + text.repeat("p", 100000))] }
+        }
         "recursion" { return down(0) }
         "spawn" { loop { spawn grow() task.sleep(0) } }
         "spawn-small" { loop { spawn hold() } }
