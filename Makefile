@@ -143,7 +143,7 @@ OBJECTS_CORE := $(call OBJECTS_OF,$(SOURCES_CORE)) $(OUT)/objects/stdlib_embedde
 
 # -- goals ---------------------------------------------------------------------------------------------------------
 
-.PHONY: all help check-deps deps unit unit-binary test test-all sanitize valgrind core crownyc-core run format \
+.PHONY: all help check-deps deps unit unit-binary test test-all test-poll sanitize valgrind core crownyc-core run format \
 	format-check docs install clean FORCE
 
 NAMES := hanseonc_high hanseonc_rpn crownyc-jit
@@ -165,6 +165,7 @@ help:
 	@echo "make run        build, then show the gateway in front of a small upstream"
 	@echo "make test       the suite (under 5 minutes); make test-all adds the slow ones"
 	@echo "make unit LAYERS='base code'   unit tests of some layers only"
+	@echo "make test-poll  units, language, transcripts and system tests on the poll back end of the loop"
 	@echo "make sanitize   the suite under AddressSanitizer and UBSan"
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
 	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files and RPN texts"
@@ -301,7 +302,7 @@ unit-binary unit:
 endif
 
 .PHONY: test-binaries
-test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core $(OUT)/fuzz_replay bench-tools
+test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core $(OUT)/fuzz_replay $(OUT)/simulate bench-tools
 # The suite runs on the debug build, and the language tests again on the release that users get.
 test test-all: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
@@ -309,6 +310,10 @@ test test-all: check-deps-test
 	+@$(MAKE) --no-print-directory SANITIZE=1 harnesses
 	@$(TEST_RUN) --build $(BUILD)/debug --release $(BUILD) --harnesses $(BUILD)/sanitize \
 	    $(if $(filter test-all,$@),--all)
+# Everything that opens sockets, on the back end that every system has.
+test-poll: check-deps-test
+	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries
+	@$(TEST_RUN) --build $(BUILD)/debug --io poll --only unit --only lang --only wire --only system
 sanitize: check-deps-test
 	+@$(MAKE) --no-print-directory SANITIZE=1 test-binaries harnesses
 	@$(TEST_RUN) --build $(BUILD)/sanitize --sanitized
@@ -324,6 +329,10 @@ $(OUT)/fuzz_replay: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_replay.
 $(OUT)/fuzz_targets: $(OBJECTS_TARGETS) $(call OBJECTS_OF,tests/fuzz/fuzz_libfuzzer.c)
 	$(call say,LINK $@)
 	$(Q)$(LINK) -fsanitize=fuzzer $^ $(LIBS_ALL) -o $@
+# Seeded schedules of the simulated network through server, proxy and client (tests/sim).
+$(OUT)/simulate: $(OBJECTS) $(call OBJECTS_OF,$(sort $(wildcard tests/sim/*.c)) tests/support/loop_sim.c tests/support/http_model.c)
+	$(call say,LINK $@)
+	$(Q)$(LINK) $^ $(LIBS_ALL) -o $@
 .PHONY: fuzz-targets
 fuzz-targets: $(OUT)/fuzz_targets
 
@@ -380,7 +389,7 @@ bench: all bench-tools
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 
 FORMATTED = $(wildcard vm/*.[ch] vm/*/*.[ch] compiler/*.[ch] stdlib/*.c docs/*.c docs/*/*.c tests/support/*.[ch] tests/unit/*/*.[ch] \
-    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] bench/*/*.c)
+    tests/fuzz/*.[ch] tests/fault/*.[ch] tests/limit/*.[ch] tests/sim/*.[ch] bench/*/*.c)
 format:
 	clang-format -i $(FORMATTED)
 format-check:

@@ -15,6 +15,7 @@
 #include "tests/support/loop_sim.h"
 
 #include "vm/base/check.h"
+#include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/net/loop_internal.h"
 
@@ -199,6 +200,31 @@ static ssize_t loop_sim_send(void *state, struct loop_socket *socket, const stru
     if (end->send_blocked && space > count)
         end->events |= LOOP_EVENT_WRITE; /* short for no reason: go on at once */
     return count == 0 ? -EAGAIN : (ssize_t)count;
+}
+
+static int loop_sim_pipe_open(void *state, struct loop_pipe *pipe)
+{
+    (void)state;
+    pipe->bytes = mem_alloc(LIMIT_PIPE_BYTES);
+    return pipe->bytes ? 0 : -EMFILE;
+}
+static void loop_sim_pipe_close(void *state, struct loop_pipe *pipe)
+{
+    (void)state;
+    mem_free(pipe->bytes);
+}
+static ssize_t loop_sim_pipe_in(void *state, struct loop_socket *from, struct loop_pipe *pipe, size_t bytes)
+{
+    CHECK(bytes > 0 && bytes <= LIMIT_PIPE_BYTES && pipe->left_bytes == 0);
+    pipe->begin = 0;
+    return loop_sim_receive(state, from, pipe->bytes, bytes);
+}
+static ssize_t loop_sim_pipe_out(void *state, struct loop_socket *to, struct loop_pipe *pipe, size_t bytes)
+{
+    struct iovec part = {.iov_base = pipe->bytes + pipe->begin, .iov_len = bytes};
+    ssize_t count = loop_sim_send(state, to, &part, 1, false);
+    if (count > 0) pipe->begin += (uint32_t)count;
+    return count;
 }
 
 static int loop_sim_accept(void *state, struct loop_socket *listener, struct address *peer_out)
@@ -388,6 +414,10 @@ static const struct loop_backend loop_sim_backend = {
     .connect_result = loop_sim_connect_result,
     .shutdown_send = loop_sim_shutdown_send,
     .close_descriptor = loop_sim_close_descriptor,
+    .pipe_open = loop_sim_pipe_open,
+    .pipe_close = loop_sim_pipe_close,
+    .pipe_in = loop_sim_pipe_in,
+    .pipe_out = loop_sim_pipe_out,
 };
 
 cy_err loop_sim_new(const struct loop_sim_options *options, struct loop **loop_out, struct loop_sim **sim_out)

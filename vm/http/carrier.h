@@ -47,6 +47,8 @@ enum carrier_end {
 
 struct exchange_carrier_type {
     const char *name;
+    /* Are its bytes a socket's own, so that they may come from and go to pipes (loop.h)? NULL: never. */
+    bool (*takes_pipes)(const struct exchange_carrier *carrier);
     bool takes_trailers; /* without chunks: `trailer` is sent behind the answer */
     /* Goes on receiving, unless bytes wait, a read is outstanding, or the client has finished. */
     void (*want_input)(struct exchange_carrier *carrier);
@@ -79,6 +81,9 @@ struct exchange_carrier {
     /* Lines "name: value" CR LF; NULL: none. Good with `input_ended`; set before the last write, or the end. */
     struct buffer *input_trailer, *trailer;
     struct timer timer;
+    /* Set before want_input: so many bytes of the body may come in a pipe. Good for the read that it begins, if it
+     * does. */
+    uint32_t pipe_bytes_max;
     uint64_t checked_bytes; /* of the outstanding write: what had gone when the timer last looked */
     uint8_t timer_kind;     /* enum carrier_timer */
     bool writing;

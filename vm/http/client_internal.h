@@ -80,6 +80,7 @@ enum upstream_head { UPSTREAM_HEAD_MORE, UPSTREAM_HEAD_INTERIM, UPSTREAM_HEAD_FI
 struct upstream_carrier;
 struct upstream_carrier_type {
     const char *name;
+    bool (*takes_pipes)(const struct upstream_carrier *carrier); /* as exchange_carrier's */
     bool uses_chunks;    /* bodies whose length is not known beforehand */
     bool takes_trailers; /* without chunks: `trailer` is sent behind the request */
     /* A request begins; the fields of its answer go into `fields`, a table of LIMIT_HTTP_FIELDS. */
@@ -119,7 +120,8 @@ struct upstream_carrier {
     /* As exchange_carrier's: of the answer, good at its end; of the request. */
     struct buffer *input_trailer, *trailer;
     struct timer timer;
-    uint32_t keep_alive_ms; /* how long it may idle when it is given back; 0: as the options say */
+    uint32_t pipe_bytes_max; /* as exchange_carrier's */
+    uint32_t keep_alive_ms;  /* how long it may idle when it is given back; 0: as the options say */
     bool writing;
     bool used_before;
     bool unprocessed; /* with an error: the server has said that it did nothing of this request */

@@ -175,7 +175,13 @@ static enum h1_body_step exchange_skip_body(struct http_exchange *exchange)
     struct exchange_carrier *carrier = exchange->carrier;
     struct h1_body *body = &exchange->request_body.body;
     enum h1_body_step step = body->ended ? H1_BODY_END : H1_BODY_MORE;
-    if (carrier->input) {
+    if (carrier->input && CY_UNLIKELY(loop_buffer_is_piped(carrier->input))) {
+        size_t count = buffer_view(carrier->input).count;
+        h1_body_skip(body, count);
+        exchange->drained_bytes += count;
+        buffer_unref(&carrier->input);
+        if (body->ended) step = H1_BODY_END;
+    } else if (carrier->input) {
         cy_bytes rest = buffer_view(carrier->input), piece;
         size_t before = rest.count;
         do {
@@ -325,8 +331,9 @@ void exchange_answered(struct http_exchange *exchange)
     carrier->server->counters.responses_by_class[exchange->status / 100 % 6]++;
     carrier_clear_timer(carrier);
     enum h1_body_step step = exchange_skip_body(exchange);
-    if (!exchange->keep_alive)
-        carrier_end(carrier, step == H1_BODY_END ? CARRIER_END_LAST : CARRIER_END_LAST_SENDING);
+    if (!exchange->keep_alive) /* a client that would stay may be sending its next request already */
+        carrier_end(carrier, step == H1_BODY_END && !exchange->client_keeps ? CARRIER_END_LAST
+                                                                            : CARRIER_END_LAST_SENDING);
     else if (step == H1_BODY_END)
         carrier_end(carrier, CARRIER_END_KEPT);
     else

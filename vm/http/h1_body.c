@@ -235,6 +235,13 @@ enum h1_body_step h1_body_step(struct h1_body *body, cy_bytes *input, cy_bytes *
     return H1_BODY_DATA;
 }
 
+void h1_body_skip(struct h1_body *body, uint64_t count)
+{
+    CHECK(body->kind == HTTP_BODY_LENGTH && count <= body->left_bytes);
+    body->left_bytes -= count;
+    if (body->left_bytes == 0) body->ended = true;
+}
+
 bool h1_body_end_of_stream(struct h1_body *body)
 {
     if (body->kind == HTTP_BODY_UNTIL_CLOSE && !body->fault) body->ended = true;

@@ -42,6 +42,8 @@ struct h1_body {
 void h1_body_begin(struct h1_body *body, const struct http_framing *framing);
 /* Takes from the front of `*input`. After END it gives END again and takes nothing. */
 enum h1_body_step h1_body_step(struct h1_body *body, cy_bytes *input, cy_bytes *piece_out);
+/* Of a body with a length: `count` bytes of it, at most left_bytes, have been taken where nobody looks at them. */
+void h1_body_skip(struct h1_body *body, uint64_t count);
 /* The stream has ended. True when that is where the body ends too. */
 bool h1_body_end_of_stream(struct h1_body *body);
 

@@ -315,9 +315,17 @@ static void pool_write(struct upstream_carrier *carrier, size_t head_bytes, bool
 static void pool_want_input(struct upstream_carrier *carrier)
 {
     struct upstream_connection *connection = pool_connection(carrier);
+    uint32_t pipe_bytes_max = carrier->pipe_bytes_max;
+    carrier->pipe_bytes_max = 0;
     if (connection->reading) return;
     connection->reading = true;
+    connection->read.receive.pipe_bytes_max = pipe_bytes_max;
     stream_read_start(connection->stream, &connection->read);
+}
+
+static bool pool_takes_pipes(const struct upstream_carrier *carrier)
+{
+    return stream_takes_pipes(((const struct upstream_connection *)carrier)->stream);
 }
 
 static enum upstream_head pool_read_head(struct upstream_carrier *carrier, bool request_is_head,
@@ -393,6 +401,7 @@ static void pool_release(struct upstream_carrier **carrier_pointer, bool clean)
 
 static const struct upstream_carrier_type pool_carrier_type = {
     .name = "http/1",
+    .takes_pipes = pool_takes_pipes,
     .uses_chunks = true,
     .begin = pool_begin,
     .put_request = pool_put_request,

@@ -77,7 +77,8 @@ static void proxy_on_timeout(void *owner)
 {
     struct http_exchange *exchange = owner;
     struct upstream_carrier *upstream = exchange->proxy.upstream;
-    if (upstream->input || exchange->carrier->writing) { /* the client is slow, not the upstream */
+    /* Then the client is slow, not the upstream. Input alone may be half a head. */
+    if (exchange->carrier->writing) {
         upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
         return;
     }
@@ -293,6 +294,17 @@ static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head
     return true;
 }
 
+uint32_t proxy_pipe_bytes(const struct http_exchange *exchange, const struct relay *relay)
+{
+    uint32_t bytes = relay_pipe_bytes(relay);
+    if (CY_LIKELY(bytes == 0)) return 0;
+    const struct exchange_carrier *carrier = exchange->carrier;
+    const struct upstream_carrier *upstream = exchange->proxy.upstream;
+    bool takes = carrier->type->takes_pipes && carrier->type->takes_pipes(carrier) &&
+                 upstream->type->takes_pipes && upstream->type->takes_pipes(upstream);
+    return takes ? bytes : 0;
+}
+
 bool proxy_pump_request(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;
@@ -307,9 +319,10 @@ bool proxy_pump_request(struct http_exchange *exchange)
     if (!carrier->writing) {
         if (!exchange->continue_waiting)
             exchange_await_body(exchange);
-        else if (carrier->timer_kind != CARRIER_TIMER_CONTINUE)
+        else if (exchange->status == 0 && carrier->timer_kind != CARRIER_TIMER_CONTINUE)
             carrier_set_timer(carrier, CARRIER_TIMER_CONTINUE, LIMIT_HTTP_CONTINUE_WAIT_MS);
     }
+    carrier->pipe_bytes_max = carrier->input ? 0 : proxy_pipe_bytes(exchange, &exchange->request_body);
     carrier_want_input(carrier);
     return true;
 }

@@ -248,7 +248,11 @@ void proxy_pump_response(struct http_exchange *exchange)
                 proxy_on_stream_end(exchange);
                 return;
             }
-            if (proxy->received_any) upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
+            /* Behind 100 it owes nothing while the client owes its body. */
+            bool owes = proxy->head_complete || exchange->request_body.ended || proxy->request_stopped;
+            if (proxy->received_any && owes)
+                upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
+            if (proxy->head_complete) upstream->pipe_bytes_max = proxy_pipe_bytes(exchange, &proxy->response);
             upstream->type->want_input(upstream);
             return;
         }

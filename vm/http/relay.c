@@ -2,6 +2,8 @@
  *
  * vm/http/relay.c: one write's worth of a body at a time.
  *
+ * A body of known length may come in pipes (loop.h): such a buffer has a length only, and is a write of its own.
+ *
  * Parts: [head] [size line] data ... data [CR LF] [0 CR LF] [trailers] [CR LF]
  */
 #include "vm/http/relay.h"
@@ -22,6 +24,7 @@ void relay_begin(struct relay *relay, const struct http_framing *framing, bool c
     relay->chunked_out = chunked_out;
     relay->trailers_out = false;
     relay->ended = framing->kind == HTTP_BODY_NONE;
+    relay->piped = false;
     relay->trailer = NULL;
     relay->passed_bytes = 0;
 }
@@ -122,9 +125,32 @@ static void relay_format_line(char line[20], size_t chunk_bytes, cy_bytes *line_
     *line_out = cy_bytes_of(line + begin, 20 - begin);
 }
 
+uint32_t relay_pipe_bytes(const struct relay *relay)
+{
+    const struct h1_body *body = &relay->body;
+    if (relay->chunked_out || body->kind != HTTP_BODY_LENGTH) return 0;
+    if (body->left_bytes < LIMIT_PIPE_BODY_BYTES && !relay->piped) return 0;
+    return (uint32_t)(body->left_bytes < LIMIT_PIPE_BYTES ? body->left_bytes : LIMIT_PIPE_BYTES);
+}
+
+static enum relay_result relay_fill_piped(struct relay *relay, struct buffer *input, struct loop_send *send)
+{
+    CHECK(send->part_count == 0 && !relay->chunked_out);
+    cy_bytes all = buffer_view(input);
+    h1_body_skip(&relay->body, all.count);
+    relay->passed_bytes += all.count;
+    relay_add_part(send, all);
+    send->pipe = input;
+    input->begin = input->end;
+    relay->piped = true;
+    relay->ended = relay->body.ended;
+    return relay->ended ? RELAY_ENDED : RELAY_GOES_ON;
+}
+
 enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct loop_send *send,
                              struct relay_hold *hold)
 {
+    if (CY_UNLIKELY(loop_buffer_is_piped(input))) return relay_fill_piped(relay, input, send);
     uint32_t line_part = send->part_count;
     uint32_t first_piece = line_part + relay->chunked_out;
     send->part_count = first_piece;

@@ -21,6 +21,7 @@ struct relay {
     bool chunked_out;
     bool trailers_out; /* trailers are kept without chunks too: relay_take_trailer */
     bool ended;        /* the last part has been given out */
+    bool piped;        /* has begun to come in pipes: goes on so to its end */
     struct buffer *trailer;
 };
 
@@ -43,6 +44,9 @@ void relay_end(struct relay *relay); /* lets go of what it holds */
  * references. */
 enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct loop_send *send,
                              struct relay_hold *hold);
+/* How many bytes of the next read may come in a pipe, when both streams take them (0: none): of the rest of a long body
+ * whose length is known, for in a pipe nobody sees its end. */
+uint32_t relay_pipe_bytes(const struct relay *relay);
 /* The same when the incoming stream has ended. False when the body has not. */
 bool relay_finish(struct relay *relay, struct loop_send *send, struct relay_hold *hold);
 

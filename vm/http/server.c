@@ -251,6 +251,11 @@ static void server_free_memory(struct http_server *server)
         server->free_exchanges = exchange->next;
         mem_free(exchange);
     }
+    while (server->free_writes) {
+        struct connection_write *write = server->free_writes;
+        server->free_writes = write->next;
+        mem_free(write);
+    }
     mem_free(server);
 }
 

@@ -24,7 +24,37 @@ static struct http_connection *connection_of(struct exchange_carrier *carrier)
     return (struct http_connection *)carrier;
 }
 
+static void connection_on_written(struct stream_write *write);
+
 /* -- memory ---------------------------------------------------------------------------------------------- */
+
+static bool connection_take_write(struct http_connection *connection)
+{
+    struct http_server *server = connection->carrier.server;
+    struct connection_write *write = server->free_writes;
+    if (connection->write) return true;
+    if (write) {
+        server->free_writes = write->next;
+    } else {
+        write = mem_alloc_zeroed(sizeof *write);
+        if (!write) return false;
+        write->write.done = connection_on_written;
+    }
+    write->connection = connection;
+    connection->write = write;
+    connection->carrier.send = &write->write.send;
+    return true;
+}
+
+static void connection_give_write(struct http_connection *connection)
+{
+    struct connection_write *write = connection->write;
+    if (!write) return;
+    write->next = connection->carrier.server->free_writes;
+    connection->carrier.server->free_writes = write;
+    connection->write = NULL;
+    connection->carrier.send = NULL;
+}
 
 static void connection_recycle(struct http_connection *connection)
 {
@@ -32,6 +62,7 @@ static void connection_recycle(struct http_connection *connection)
         return;
     struct http_server *server = connection->carrier.server;
     if (connection->carrier.exchange) exchange_free(connection->carrier.exchange);
+    connection_give_write(connection);
     server_unlink(server, &connection->listed);
     connection->next = server->free_connections;
     server->free_connections = connection;
@@ -129,8 +160,11 @@ static void connection_set_quiet(struct http_connection *connection)
 
 static void connection_read(struct http_connection *connection)
 {
+    uint32_t pipe_bytes_max = connection->carrier.pipe_bytes_max;
+    connection->carrier.pipe_bytes_max = 0;
     if (connection->reading || connection->carrier.input_ended) return;
     connection->reading = true;
+    connection->read.receive.pipe_bytes_max = pipe_bytes_max;
     stream_read_start(connection->stream, &connection->read);
 }
 
@@ -206,7 +240,7 @@ static void connection_parse(struct http_connection *connection)
 {
     struct http_exchange *exchange = connection->carrier.exchange;
     if (!exchange) {
-        exchange = exchange_new(&connection->carrier);
+        exchange = connection_take_write(connection) ? exchange_new(&connection->carrier) : NULL;
         if (!exchange) {
             connection_close(connection);
             return;
@@ -310,7 +344,7 @@ static void connection_on_read(struct stream_read *read)
 
 static void connection_on_written(struct stream_write *write)
 {
-    struct http_connection *connection = CY_CONTAINER_OF(write, struct http_connection, write);
+    struct http_connection *connection = CY_CONTAINER_OF(write, struct connection_write, write)->connection;
     connection->carrier.writing = false;
     relay_hold_release(&connection->carrier.hold);
     connection->carrier.server->counters.bytes_out += write->send.sent_bytes;
@@ -333,7 +367,7 @@ static void connection_write(struct exchange_carrier *carrier, size_t head_bytes
     struct http_connection *connection = connection_of(carrier);
     (void)head_bytes;
     (void)last;
-    stream_write_start(connection->stream, &connection->write);
+    stream_write_start(connection->stream, &connection->write->write);
 }
 
 /* -- timer ----------------------------------------------------------------------------------------------- */
@@ -404,12 +438,15 @@ static void connection_on_unready(struct http_connection *connection, cy_err err
 static void connection_on_ready(struct stream_ready *ready)
 {
     struct http_connection *connection = CY_CONTAINER_OF(ready, struct http_connection, ready);
+    cy_err err = ready->err;
     connection->preparing = false;
+    memset(&connection->read, 0, sizeof connection->read);
+    connection->read.done = connection_on_read;
     if (!connection->stream) {
         connection_recycle(connection);
         return;
     }
-    const struct stream_info *info = cy_failed(ready->err) ? NULL : stream_info(connection->stream);
+    const struct stream_info *info = cy_failed(err) ? NULL : stream_info(connection->stream);
     if (info && connection_speaks_h1(info)) {
         connection_read(connection);
         return;
@@ -444,12 +481,9 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     connection->carrier.type = &connection_carrier_type;
     connection->listed.type = &connection_listed_type;
     connection->carrier.server = server;
-    connection->carrier.send = &connection->write.send;
     connection->carrier.timer.fire = connection_on_timer;
     connection->stream = owned_stream;
     connection->ready.done = connection_on_ready;
-    connection->read.done = connection_on_read;
-    connection->write.done = connection_on_written;
     server_link(server, &connection->listed);
     server->live_count++;
     server->counters.connections++;
@@ -468,13 +502,14 @@ static void connection_next(struct http_connection *connection)
     connection->carrier.exchange = NULL;
     carrier_drop_empty_input(&connection->carrier);
     if (server->draining || (connection->carrier.input_ended && !connection->carrier.input)) {
-        connection_finish(connection, false);
+        connection_finish(connection, true); /* the answer said that it may send more */
         return;
     }
     if (connection->carrier.input) {
         connection_parse(connection);
         return;
     }
+    connection_give_write(connection);
     connection_set_quiet(connection);
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.keep_alive_ms);
     connection_read(connection);
@@ -485,6 +520,11 @@ static void connection_next(struct http_connection *connection)
 static void connection_want_input(struct exchange_carrier *carrier)
 {
     connection_read(connection_of(carrier));
+}
+
+static bool connection_takes_pipes(const struct exchange_carrier *carrier)
+{
+    return stream_takes_pipes(((const struct http_connection *)carrier)->stream);
 }
 
 static bool connection_may_keep(const struct exchange_carrier *carrier, bool length_known)
@@ -557,6 +597,7 @@ static void connection_put_end(struct exchange_carrier *carrier, struct head_wri
 
 static const struct exchange_carrier_type connection_carrier_type = {
     .name = "http/1",
+    .takes_pipes = connection_takes_pipes,
     .want_input = connection_want_input,
     .write = connection_write,
     .may_keep = connection_may_keep,

@@ -99,6 +99,13 @@ enum connection_timer {
     CONNECTION_TIMER_LINGER
 };
 
+/* What a write of an HTTP/1 connection takes: half of all that a connection has, so idle ones have none. */
+struct connection_write {
+    struct stream_write write;
+    struct http_connection *connection;
+    struct connection_write *next; /* free list */
+};
+
 /* What the server knows of a connection, whatever is spoken on it: a place in its list, and how to end it. */
 struct server_connection;
 struct server_connection_type {
@@ -118,9 +125,11 @@ struct http_connection {
     struct server_connection listed;
     struct http_connection *next; /* free list */
     struct stream *stream;        /* NULL: closed, completions may still come */
-    struct stream_ready ready;
-    struct stream_read read;
-    struct stream_write write;
+    union {
+        struct stream_ready ready; /* until it is done */
+        struct stream_read read;   /* from then on */
+    };
+    struct connection_write *write; /* with an exchange, and until the write is complete */
     uint64_t lingered_bytes;
     uint64_t quiet_since_ms; /* while it is between requests or inside a head */
     uint8_t peer_text_bytes; /* 0: not made yet */
@@ -147,6 +156,7 @@ struct http_server {
     struct http_connection *free_connections;
     struct h2_server *h2; /* NULL: nobody has spoken HTTP/2 yet */
     struct http_exchange *free_exchanges;
+    struct connection_write *free_writes;
     struct http_server_counters counters;
     struct timer drain_timer, stop_timer; /* nothing is left; what is left is cut off */
     struct http_tunnel *free_tunnels;
@@ -216,6 +226,9 @@ CY_NODISCARD bool respond_interim(struct http_exchange *exchange, uint16_t statu
 void proxy_start(struct http_exchange *exchange);
 /* False when that ended the exchange. */
 bool proxy_pump_request(struct http_exchange *exchange);
+/* What the next read of this body, coming from one and going to the other of the exchange's carriers, may bring in a
+ * pipe. */
+uint32_t proxy_pipe_bytes(const struct http_exchange *exchange, const struct relay *relay);
 /* It has come to its end. */
 void proxy_done(struct http_exchange *exchange);
 /* Lets go of the upstream without an answer. */

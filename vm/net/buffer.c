@@ -20,6 +20,7 @@ struct buffer_class {
     struct buffer *free;
     size_t free_count;
     size_t free_count_max;
+    size_t lent_count;
     uint32_t capacity;
 };
 struct buffer_pool {
@@ -27,6 +28,7 @@ struct buffer_pool {
     struct buffer_class bulk;
     struct buffer_class loan; /* capacity 0: the memory is foreign */
     size_t lent_count;
+    size_t lent_bytes; /* of our own memory, not of loans */
 };
 
 cy_err buffer_pool_new(size_t free_count_max, struct buffer_pool **pool_out)
@@ -83,6 +85,7 @@ static struct buffer *buffer_lend(struct buffer_pool *pool, struct buffer *buffe
     buffer->refs = 1;
     buffer->begin = buffer->end = 0;
     pool->lent_count++;
+    pool->lent_bytes += buffer->capacity;
     return buffer;
 }
 
@@ -91,10 +94,13 @@ static struct buffer *buffer_take_class(struct buffer_pool *pool, struct buffer_
     struct buffer *buffer = class->free;
     if (!buffer) {
         buffer = buffer_new(pool, class->capacity);
-        return buffer ? buffer_lend(pool, buffer) : NULL;
+        if (!buffer) return NULL;
+        class->lent_count++;
+        return buffer_lend(pool, buffer);
     }
     class->free = buffer->next;
     class->free_count--;
+    class->lent_count++;
 #ifdef CY_DEBUG
     for (size_t i = 0; i < buffer->capacity; i++) CHECK(buffer->data[i] == BUFFER_POISON);
 #endif
@@ -102,12 +108,15 @@ static struct buffer *buffer_take_class(struct buffer_pool *pool, struct buffer_
 }
 
 struct buffer *buffer_take(struct buffer_pool *pool) { return buffer_take_class(pool, &pool->small); }
-struct buffer *buffer_take_bulk(struct buffer_pool *pool) { return buffer_take_class(pool, &pool->bulk); }
+struct buffer *buffer_take_bulk(struct buffer_pool *pool)
+{
+    return buffer_take_class(pool, pool->bulk.lent_count < LIMIT_BUFFERS_BULK ? &pool->bulk : &pool->small);
+}
 
 struct buffer *buffer_take_sized(struct buffer_pool *pool, size_t capacity_bytes)
 {
     if (capacity_bytes == LIMIT_BUFFER_BYTES) return buffer_take(pool);
-    if (capacity_bytes == LIMIT_BUFFER_BULK_BYTES) return buffer_take_bulk(pool);
+    if (capacity_bytes == LIMIT_BUFFER_BULK_BYTES) return buffer_take_class(pool, &pool->bulk);
     struct buffer *buffer = buffer_new(pool, capacity_bytes);
     return buffer ? buffer_lend(pool, buffer) : NULL;
 }
@@ -148,7 +157,9 @@ static void buffer_return(struct buffer *buffer)
     struct buffer_pool *pool = buffer->pool;
     CHECK(pool->lent_count > 0);
     pool->lent_count--;
+    pool->lent_bytes -= buffer->capacity;
     struct buffer_class *class = buffer_class_of(buffer);
+    if (buffer->capacity == class->capacity) class->lent_count--;
     if (buffer->capacity != class->capacity || class->free_count >= class->free_count_max) {
         mem_free(buffer);
         return;
@@ -172,5 +183,6 @@ void buffer_unref(struct buffer **buffer)
 }
 
 size_t buffer_pool_lent(const struct buffer_pool *pool) { return pool->lent_count; }
+size_t buffer_pool_lent_bytes(const struct buffer_pool *pool) { return pool->lent_bytes; }
 
 #undef BUFFER_POISON

@@ -35,7 +35,8 @@ CY_NODISCARD cy_err buffer_pool_new(size_t free_count_max, struct buffer_pool **
 void buffer_pool_free(struct buffer_pool **pool); /* CHECKs that every buffer came back */
 /* NULL when there is no memory. begin = end = 0, refs = 1. */
 CY_NODISCARD struct buffer *buffer_take(struct buffer_pool *pool);
-/* The same with LIMIT_BUFFER_BULK_BYTES, pooled too: what a receive takes after one that filled its buffer. */
+/* The same with LIMIT_BUFFER_BULK_BYTES, pooled too: what a receive takes after one that filled its buffer. A small one
+ * while LIMIT_BUFFERS_BULK are lent: throughput ends there, memory does not grow. */
 CY_NODISCARD struct buffer *buffer_take_bulk(struct buffer_pool *pool);
 /* A buffer of its own size, not pooled afterwards; for heads larger than one pool buffer. */
 CY_NODISCARD struct buffer *buffer_take_sized(struct buffer_pool *pool, size_t capacity_bytes);
@@ -56,6 +57,7 @@ static inline cy_bytes buffer_view(const struct buffer *buffer)
     return (cy_bytes){buffer->data + buffer->begin, buffer->end - buffer->begin};
 }
 static inline size_t buffer_space(const struct buffer *buffer) { return buffer->capacity - buffer->end; }
-size_t buffer_pool_lent(const struct buffer_pool *pool); /* buffers that are out now */
+size_t buffer_pool_lent(const struct buffer_pool *pool);       /* buffers that are out now */
+size_t buffer_pool_lent_bytes(const struct buffer_pool *pool); /* their memory; loans have none of ours */
 
 #endif

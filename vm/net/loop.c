@@ -87,6 +87,8 @@ void loop_free(struct loop **loop_pointer)
         loop->free_blocks = block->next;
         mem_free(block);
     }
+    loop_pipes_free(loop);
+    mem_free(loop->stream_info);
     timer_wheel_free(&loop->wheel);
     buffer_pool_free(&loop->buffers);
     loop->backend->close(loop->state);

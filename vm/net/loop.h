@@ -81,13 +81,18 @@ struct loop_connect {
 struct loop_receive {
     struct loop_op op;
     struct buffer *buffer; /* in done: owned by you; NULL at the end of the stream or on error */
+    /* Above 0: at most so many bytes may come in a pipe of the kernel's instead (loop_buffer_is_piped): a buffer
+     * that has a length and no bytes, good for one send. For one receive: in done it is 0. */
+    uint32_t pipe_bytes_max;
 };
 #define LOOP_SEND_PARTS_MAX 16
 struct loop_send {
     struct loop_op op;
     cy_bytes parts[LOOP_SEND_PARTS_MAX]; /* sent as one, completely or until an error */
     uint32_t part_count;
-    bool more;           /* more follows at once (MSG_MORE) */
+    bool more; /* more follows at once (MSG_MORE) */
+    struct buffer
+        *pipe; /* borrowed; what is sent is this piped buffer's, and `parts` only say so. NULL in done */
     size_t sent_bytes;   /* in done */
     uint32_t part_index; /* private progress */
     size_t part_offset;
@@ -125,6 +130,10 @@ bool loop_socket_is_quiet(struct loop_socket *socket);
 cy_err loop_socket_shutdown_send(struct loop_socket *socket);
 /* Close sends RST instead of FIN: the peer must not take what it has for a complete message. */
 void loop_socket_abort_on_close(struct loop_socket *socket);
+
+/* Can bytes go from socket to socket in pipes here? Then a receive may allow it, and still get ordinary buffers. */
+bool loop_has_pipes(const struct loop *loop);
+bool loop_buffer_is_piped(const struct buffer *buffer);
 
 /* At most one receive, one send, one ready outstanding per socket (CHECKed). */
 void loop_accept(struct loop_socket *listener, struct loop_accept *accept);

@@ -30,6 +30,18 @@
 #define LOOP_EVENT_ERROR 8u       /* error or both directions closed: every try will say what it is */
 
 struct loop_listener;
+struct stream_info;
+
+/* loop_pipe.c */
+struct loop_pipe {
+    struct loop_pipe *next; /* in the pool */
+    struct loop *loop;
+    uint32_t left_bytes; /* in it */
+    /* for the back end */
+    int read_end, write_end;
+    uint8_t *bytes;
+    uint32_t begin;
+};
 
 struct loop_socket {
     struct loop *loop;
@@ -47,6 +59,7 @@ struct loop_socket {
     bool abort_on_close;
     bool send_waits; /* `send` was not tried yet: it is in the loop's batch */
     bool bulk;       /* the last receive filled its buffer */
+    bool no_pipes;   /* its kind cannot be received from into a pipe */
     struct loop_receive *receive;
     struct loop_send *send;
     struct loop_ready *ready;
@@ -87,6 +100,13 @@ struct loop_backend {
     /* NULL: sockets of this back end have no addresses. `bytes` 0: this one has none. */
     void (*address)(void *state, const struct loop_socket *socket, bool peer, struct address *address_out);
     void (*close_descriptor)(void *state, struct loop_socket *socket); /* honours abort_on_close */
+    /* NULL, all four: no pipes here. A receive into an empty pipe, of at most LIMIT_PIPE_BYTES, that says -EAGAIN
+     * only when the socket has nothing and -EINVAL when that kind of socket cannot; less than `bytes` says nothing.
+     * A send that took less is tried again until -EAGAIN. Neither changes left_bytes. */
+    int (*pipe_open)(void *state, struct loop_pipe *pipe);
+    void (*pipe_close)(void *state, struct loop_pipe *pipe);
+    ssize_t (*pipe_in)(void *state, struct loop_socket *from, struct loop_pipe *pipe, size_t bytes);
+    ssize_t (*pipe_out)(void *state, struct loop_socket *to, struct loop_pipe *pipe, size_t bytes);
 };
 
 /* What the loop did since it was opened; tests hold these to the design's numbers. */
@@ -97,6 +117,7 @@ struct loop_counters {
     uint64_t sends_blocked;  /* ... that took less than all */
     uint64_t waits;          /* waits of the back end */
     uint64_t controls;       /* registrations and changes to them */
+    uint64_t piped;          /* ... and receives into a pipe, counted as receives too */
     uint64_t peeks;
     uint64_t accepts;       /* accept calls */
     uint64_t accepts_empty; /* ... that found nothing */
@@ -104,7 +125,7 @@ struct loop_counters {
 };
 
 #define LOOP_SENDING_MAX 512 /* past it a send is tried at once */
-#define LOOP_BLOCK_BYTES 400
+#define LOOP_BLOCK_BYTES 136
 struct loop_block {
     struct loop_block *next;
 };
@@ -125,6 +146,11 @@ struct loop {
     uint32_t open_count; /* sockets open, or closed with completions outstanding */
     struct loop_socket *free_sockets;
     struct loop_block *free_blocks;
+    struct stream_info *stream_info; /* stream.c: where a stream shows itself; NULL before the first */
+    struct loop_pipe *free_pipes;
+    uint32_t free_pipe_count;
+    uint32_t pipe_count;      /* lent and pooled */
+    uint64_t pipes_paused_ms; /* no new ones until then: the system had none */
     struct loop_counters counters;
     bool (*hook)(void *context);
     void *hook_context;
@@ -169,16 +195,36 @@ ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct i
 int loop_system_accept(void *state, struct loop_socket *listener, struct address *peer_out);
 int loop_system_connect(void *state, const struct address *to);
 int loop_system_connect_result(void *state, struct loop_socket *socket);
+int loop_system_pipe_open(void *state, struct loop_pipe *pipe);
+void loop_system_pipe_close(void *state, struct loop_pipe *pipe);
+ssize_t loop_system_pipe_in(void *state, struct loop_socket *from, struct loop_pipe *pipe, size_t bytes);
+ssize_t loop_system_pipe_out(void *state, struct loop_socket *to, struct loop_pipe *pipe, size_t bytes);
 int loop_system_shutdown_send(void *state, struct loop_socket *socket);
 void loop_system_address(void *state, const struct loop_socket *socket, bool peer,
                          struct address *address_out);
 void loop_system_close_descriptor(void *state, struct loop_socket *socket);
+#ifdef __linux__
+#define LOOP_SYSTEM_PIPES                                                     \
+    .pipe_open = loop_system_pipe_open, .pipe_close = loop_system_pipe_close, \
+    .pipe_in = loop_system_pipe_in, .pipe_out = loop_system_pipe_out
+#else
+#define LOOP_SYSTEM_PIPES .pipe_open = NULL
+#endif
 #define LOOP_SYSTEM_CALLS                                                                             \
     .is_system = true, .adopt = loop_system_adopt, .address = loop_system_address,                    \
     .clock_ns = loop_system_clock_ns, .wall_ms = loop_system_wall_ms, .receive = loop_system_receive, \
     .peek = loop_system_peek, .send = loop_system_send, .accept = loop_system_accept,                 \
     .connect = loop_system_connect, .connect_result = loop_system_connect_result,                     \
-    .shutdown_send = loop_system_shutdown_send, .close_descriptor = loop_system_close_descriptor
+    .shutdown_send = loop_system_shutdown_send, .close_descriptor = loop_system_close_descriptor,     \
+    LOOP_SYSTEM_PIPES
+
+/* -- loop_pipe.c -- */
+CY_NODISCARD struct loop_pipe *loop_pipe_take(struct loop *loop); /* empty; NULL: none to be had */
+void loop_pipe_give(struct loop_pipe *pipe);
+/* A buffer of what is in the pipe, which is the buffer's from here on. NULL when there is no memory. */
+CY_NODISCARD struct buffer *loop_pipe_wrap(struct loop_pipe *pipe);
+struct loop_pipe *loop_pipe_of(const struct buffer *piped_buffer);
+void loop_pipes_free(struct loop *loop);
 
 /* Non-blocking and close-on-exec. */
 CY_NODISCARD cy_err loop_system_prepare(int descriptor);

@@ -226,10 +226,51 @@ static void loop_socket_wait(struct loop_socket *socket, struct loop_op *op)
 
 static bool loop_is_empty(ssize_t result) { return result == -EAGAIN || result == -EWOULDBLOCK; }
 
+/* Nothing there, the end, or an error. */
+static void loop_receive_failed(struct loop_socket *socket, ssize_t count)
+{
+    struct loop *loop = socket->loop;
+    struct loop_receive *receive = socket->receive;
+    if (loop_is_empty(count)) {
+        loop->counters.receives_empty++;
+        socket->readable = false;
+        loop_socket_wait(socket, &receive->op);
+        return;
+    }
+    if (count == 0) socket->peer_closed = true;
+    loop_op_complete(loop, &receive->op, cy_err_from_errno((int)-count));
+}
+
+/* What is there goes into a pipe, if there is one to be had and this kind of socket can. False: an ordinary buffer. */
+static bool loop_receive_piped(struct loop_socket *socket)
+{
+    struct loop *loop = socket->loop;
+    struct loop_receive *receive = socket->receive;
+    struct loop_pipe *pipe = socket->no_pipes ? NULL : loop_pipe_take(loop);
+    if (!pipe) return false;
+    size_t bytes = cy_min_size(receive->pipe_bytes_max, LIMIT_PIPE_BYTES);
+    loop->counters.receives++;
+    loop->counters.piped++;
+    ssize_t count = loop->backend->pipe_in(loop->state, socket, pipe, bytes);
+    pipe->left_bytes = count > 0 ? (uint32_t)count : 0;
+    if (count <= 0) {
+        loop_pipe_give(pipe);
+        socket->no_pipes = count == -EINVAL;
+        if (socket->no_pipes) return false;
+        loop_receive_failed(socket, count);
+        return true;
+    }
+    receive->buffer = loop_pipe_wrap(pipe);
+    if (!receive->buffer) loop_pipe_give(pipe);
+    loop_op_complete(loop, &receive->op, receive->buffer ? CY_OK : CY_ERR(NO_MEMORY));
+    return true;
+}
+
 static void loop_receive_try(struct loop_socket *socket)
 {
     struct loop *loop = socket->loop;
     struct loop_receive *receive = socket->receive;
+    if (receive->pipe_bytes_max > 0 && loop_receive_piped(socket)) return;
     struct buffer *buffer = socket->bulk ? buffer_take_bulk(loop->buffers) : buffer_take(loop->buffers);
     if (!buffer) {
         loop_op_complete(loop, &receive->op, CY_ERR(NO_MEMORY));
@@ -239,14 +280,7 @@ static void loop_receive_try(struct loop_socket *socket)
     ssize_t count = loop->backend->receive(loop->state, socket, buffer->data, buffer->capacity);
     if (count <= 0) {
         buffer_unref(&buffer);
-        if (loop_is_empty(count)) {
-            loop->counters.receives_empty++;
-            socket->readable = false;
-            loop_socket_wait(socket, &receive->op);
-            return;
-        }
-        if (count == 0) socket->peer_closed = true;
-        loop_op_complete(loop, &receive->op, cy_err_from_errno((int)-count));
+        loop_receive_failed(socket, count);
         return;
     }
     buffer->end = (uint32_t)count;
@@ -307,10 +341,39 @@ static void loop_send_advance(struct loop_send *send, size_t count)
     DCHECK(count == 0);
 }
 
+/* A pipe may be taken from in pieces for reasons of its own: less than all says nothing, only -EAGAIN does. */
+static void loop_send_piped(struct loop_socket *socket)
+{
+    struct loop *loop = socket->loop;
+    struct loop_send *send = socket->send;
+    struct loop_pipe *pipe = loop_pipe_of(send->pipe);
+    while (pipe->left_bytes > 0) {
+        loop->counters.sends++;
+        ssize_t count = loop->backend->pipe_out(loop->state, socket, pipe, pipe->left_bytes);
+        if (loop_is_empty(count)) {
+            loop->counters.sends_blocked++;
+            socket->writable = false;
+            loop_socket_wait(socket, &send->op);
+            return;
+        }
+        if (count <= 0) {
+            loop_op_complete(loop, &send->op, count == 0 ? CY_ERR(CLOSED) : cy_err_from_errno((int)-count));
+            return;
+        }
+        pipe->left_bytes -= (uint32_t)count;
+        send->sent_bytes += (size_t)count;
+    }
+    loop_op_complete(loop, &send->op, CY_OK);
+}
+
 static void loop_send_try(struct loop_socket *socket)
 {
     struct loop *loop = socket->loop;
     struct loop_send *send = socket->send;
+    if (send->pipe) {
+        loop_send_piped(socket);
+        return;
+    }
     struct iovec parts[LOOP_SEND_PARTS_MAX];
     size_t bytes;
     int part_count = loop_send_gather(send, parts, &bytes);
@@ -585,8 +648,14 @@ void loop_op_deliver(struct loop *loop, struct loop_op *op)
             CY_CONTAINER_OF(op, struct loop_accept, op)->descriptor = -1;
             break;
         case LOOP_CONNECT: socket->connect = NULL; break;
-        case LOOP_RECEIVE: socket->receive = NULL; break;
-        case LOOP_SEND: socket->send = NULL; break;
+        case LOOP_RECEIVE:
+            socket->receive = NULL;
+            CY_CONTAINER_OF(op, struct loop_receive, op)->pipe_bytes_max = 0;
+            break;
+        case LOOP_SEND:
+            socket->send = NULL;
+            CY_CONTAINER_OF(op, struct loop_send, op)->pipe = NULL;
+            break;
         case LOOP_READY: socket->ready = NULL; break;
         case LOOP_POST: UNREACHABLE(); /* has no socket */
         }

@@ -9,12 +9,14 @@
  */
 #include "vm/net/loop_internal.h"
 
+#include "vm/base/limits.h"
 #include "vm/sys/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <unistd.h>
 
 #ifdef MSG_NOSIGNAL
@@ -117,6 +119,57 @@ ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct i
         if (errno != EINTR) return -errno;
     }
 }
+
+#ifdef __linux__
+void loop_system_pipe_close(void *state, struct loop_pipe *pipe)
+{
+    (void)state;
+    close(pipe->read_end);
+    close(pipe->write_end);
+}
+
+/* Past a bound per user (fs.pipe-user-pages-soft) the system gives pipes of two pages: copying is better than that. */
+int loop_system_pipe_open(void *state, struct loop_pipe *pipe)
+{
+    (void)state;
+    int ends[2];
+    if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) return -errno;
+    pipe->read_end = ends[0];
+    pipe->write_end = ends[1];
+    if (fcntl(pipe->write_end, F_SETPIPE_SZ, LIMIT_PIPE_BYTES) < 0 &&
+        fcntl(pipe->write_end, F_GETPIPE_SZ) < LIMIT_BUFFER_BULK_BYTES) {
+        loop_system_pipe_close(state, pipe);
+        return -EMFILE;
+    }
+    /* splice has no flag for it. Who runs programs ignores it anyway; who handles it himself is left alone. */
+    struct sigaction action;
+    if (sigaction(SIGPIPE, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+        action.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+static ssize_t loop_system_splice(int from, int to, size_t bytes)
+{
+    for (;;) {
+        ssize_t count = splice(from, NULL, to, NULL, bytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        if (count >= 0) return count;
+        if (errno != EINTR) return -errno;
+    }
+}
+
+ssize_t loop_system_pipe_in(void *state, struct loop_socket *from, struct loop_pipe *pipe, size_t bytes)
+{
+    (void)state;
+    return loop_system_splice(from->descriptor, pipe->write_end, bytes);
+}
+
+ssize_t loop_system_pipe_out(void *state, struct loop_socket *to, struct loop_pipe *pipe, size_t bytes)
+{
+    (void)state;
+    return loop_system_splice(pipe->read_end, to->descriptor, bytes);
+}
+#endif
 
 int loop_system_accept(void *state, struct loop_socket *listener, struct address *peer_out)
 {

@@ -10,12 +10,23 @@
 #include "vm/net/stream.h"
 
 #include "vm/base/check.h"
+#include "vm/base/mem.h"
 #include "vm/net/loop_internal.h"
 
+#include <netinet/in.h>
+
+/* An IP address in the room that it needs: idle connections are many. */
+struct stream_address {
+    uint8_t bytes; /* of `name`; 0: none */
+    union {
+        struct sockaddr any;
+        struct sockaddr_in6 v6; /* the largest */
+    } name;
+};
 struct stream_tcp {
     struct stream stream; /* first: a struct stream * is this one too */
     struct loop_socket *socket;
-    struct stream_info info; /* addresses: once somebody asked, or as they were set */
+    struct stream_address peer, local; /* once somebody asked, or as they were set */
     bool knows_peer, knows_local;
 };
 _Static_assert(sizeof(struct stream_tcp) <= LOOP_BLOCK_BYTES, "streams come from the loop's block list");
@@ -57,22 +68,46 @@ static void stream_tcp_write(struct stream *stream, struct stream_write *write)
     loop_send(stream_tcp_socket(stream), &write->send);
 }
 
+/* What is longer than an IP address has no place in a stream's info: the path of a UNIX socket. */
+static void stream_address_keep(struct stream_address *kept, const struct address *address)
+{
+    kept->bytes = address->bytes <= sizeof kept->name ? (uint8_t)address->bytes : 0;
+    memcpy(&kept->name, &address->storage, kept->bytes);
+}
+
+static void stream_address_ask(const struct loop_socket *socket, bool peer, struct stream_address *kept)
+{
+    struct address address;
+    loop_socket_address(socket, peer, &address);
+    stream_address_keep(kept, &address);
+}
+
+static void stream_address_show(const struct stream_address *kept, struct address *address_out)
+{
+    memcpy(&address_out->storage, &kept->name, sizeof kept->name);
+    address_out->bytes = kept->bytes;
+}
+
 /* Most peers are known from accept; our own end is asked for once per connection, when somebody wants to know. */
 static const struct stream_info *stream_tcp_info(struct stream *stream)
 {
     struct stream_tcp *tcp = (struct stream_tcp *)stream;
-    if (!tcp->knows_peer) loop_socket_address(tcp->socket, true, &tcp->info.peer);
-    if (!tcp->knows_local) loop_socket_address(tcp->socket, false, &tcp->info.local);
+    struct stream_info *info = stream->loop->stream_info;
+    if (!tcp->knows_peer) stream_address_ask(tcp->socket, true, &tcp->peer);
+    if (!tcp->knows_local) stream_address_ask(tcp->socket, false, &tcp->local);
     tcp->knows_peer = tcp->knows_local = true;
-    return &tcp->info;
+    stream_address_show(&tcp->peer, &info->peer);
+    stream_address_show(&tcp->local, &info->local);
+    info->descriptor = loop_socket_is_system(tcp->socket) ? loop_socket_descriptor(tcp->socket) : -1;
+    return info;
 }
 
 static void stream_tcp_set_addresses(struct stream *stream, const struct address *peer,
                                      const struct address *local)
 {
     struct stream_tcp *tcp = (struct stream_tcp *)stream;
-    if (peer) tcp->info.peer = *peer;
-    if (local) tcp->info.local = *local;
+    if (peer) stream_address_keep(&tcp->peer, peer);
+    if (local) stream_address_keep(&tcp->local, local);
     tcp->knows_peer |= peer != NULL;
     tcp->knows_local |= local != NULL;
 }
@@ -113,11 +148,13 @@ static const struct stream_type stream_tcp_type = {
     .shutdown_write = stream_tcp_shutdown_write,
     .abort_on_close = stream_tcp_abort_on_close,
     .close = stream_tcp_close,
+    .takes_pipes = true,
 };
 
 cy_err stream_tcp_new(struct loop *loop, struct loop_socket *owned_socket, struct stream **stream_out)
 {
-    struct stream_tcp *tcp = loop_block_take(loop);
+    if (!loop->stream_info) loop->stream_info = mem_alloc_zeroed(sizeof *loop->stream_info);
+    struct stream_tcp *tcp = loop->stream_info ? loop_block_take(loop) : NULL;
     if (!tcp) {
         loop_socket_close(&owned_socket);
         return CY_ERR(NO_MEMORY);
@@ -126,7 +163,6 @@ cy_err stream_tcp_new(struct loop *loop, struct loop_socket *owned_socket, struc
     tcp->stream.type = &stream_tcp_type;
     tcp->stream.loop = loop;
     tcp->socket = owned_socket;
-    tcp->info.descriptor = loop_socket_is_system(owned_socket) ? loop_socket_descriptor(owned_socket) : -1;
     *stream_out = &tcp->stream;
     return CY_OK;
 }

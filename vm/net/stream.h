@@ -43,7 +43,8 @@ struct stream_ready {
     struct stream *stream;
 };
 
-/* Who is at the other end and what was agreed on. Complete once ready; views are good as long as the stream. */
+/* Who is at the other end and what was agreed on. Complete once ready; views are good as long as the stream, the struct
+ * until the next stream_info of the same loop. */
 struct stream_info {
     bool secure;                /* nobody between could read or change the bytes */
     cy_bytes alpn;              /* RFC 7301; empty: nothing was agreed on */
@@ -68,6 +69,8 @@ struct stream_type {
     void (*shutdown_write)(struct stream *stream);
     void (*abort_on_close)(struct stream *stream);
     void (*close)(struct stream *stream); /* frees; outstanding operations complete with CANCELLED first */
+    /* Reads may allow a pipe, writes may have one (loop.h): read->receive.pipe_bytes_max, write->send.pipe. */
+    bool takes_pipes;
 };
 struct stream {
     const struct stream_type *type;
@@ -101,7 +104,8 @@ static inline void stream_ready_start(struct stream *s, struct stream_ready *rea
 {
     s->type->ready(s, ready);
 }
-/* Borrowed until the stream is closed. The first call may ask the system for addresses. */
+/* Borrowed until the next call of it in this loop: what is idle keeps little. The first call may ask the system for
+ * addresses. */
 static inline const struct stream_info *stream_info(struct stream *s) { return s->type->info(s); }
 /* For who knows them better than the socket: the accept that was told the peer, a PROXY protocol header. */
 static inline void stream_set_addresses(struct stream *s, const struct address *peer,
@@ -112,6 +116,10 @@ static inline void stream_set_addresses(struct stream *s, const struct address *
 /* Pushes back what was read too far (behind a PROXY protocol header, or while finding out which protocol is spoken):
  * the next read gives this very buffer. No read may be outstanding, nothing else pushed back. */
 void stream_unread(struct stream *stream, struct buffer *owned_buffer);
+static inline bool stream_takes_pipes(const struct stream *s)
+{
+    return s->type->takes_pipes && loop_has_pipes(s->loop);
+}
 static inline bool stream_is_quiet(struct stream *s)
 {
     return !s->unread && !s->posted_read && s->type->is_quiet(s);

@@ -330,6 +330,43 @@ START_TEST(test_no_answer_in_time_is_504)
 }
 END_TEST
 
+/* Half a head is no slow client: what lies unread then lies there for want of the rest. */
+START_TEST(test_an_answer_that_stops_inside_its_head_is_504)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    timeout_await(&back, "\r\n\r\n");
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_send(&back, "HTTP/1.1 200 OK\r\nContent-Le");
+    timeout_await(&peer, "HTTP/1.1 504 Gateway Timeout\r\n");
+    timeout_expect_after(&peer, begin_ms, FIRST_BYTE_MS);
+    timeout_await_end(&back);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* The time after which we say 100 ourselves runs out while the answer's body is on its way: nothing comes into it. */
+START_TEST(test_no_100_inside_an_answer)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
+    timeout_await(&back, "\r\n\r\n");
+    timeout_send(&back, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+    timeout_await(&peer, "\r\n\r\nhello");
+    uint64_t begin_ms = loop_now_ms(loop);
+    timeout_await_end(&peer); /* the upstream sends no more; LIMIT_HTTP_CONTINUE_WAIT_MS is long over */
+    ck_assert_uint_ge(peer.last_ms - begin_ms, 2 * LIMIT_HTTP_CONTINUE_WAIT_MS);
+    ck_assert_uint_eq(peer.received.count, 0);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
 START_TEST(test_an_answer_that_stops_is_cut_off)
 {
     struct timeout_peer peer;
@@ -608,6 +645,8 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_an_idle_connection_is_closed_without_a_word);
     tcase_add_test(tests, test_a_body_that_does_not_come_is_408_and_cuts_the_upstream);
     tcase_add_test(tests, test_no_answer_in_time_is_504);
+    tcase_add_test(tests, test_an_answer_that_stops_inside_its_head_is_504);
+    tcase_add_test(tests, test_no_100_inside_an_answer);
     tcase_add_test(tests, test_an_answer_that_stops_is_cut_off);
     tcase_add_test(tests, test_a_slow_body_is_408_and_one_at_the_least_rate_is_not);
     tcase_add_test(tests, test_a_fast_beginning_buys_no_more_than_the_idle_timeout);

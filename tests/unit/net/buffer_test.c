@@ -11,6 +11,29 @@
 #include <check.h>
 #include <signal.h>
 
+/* LIMIT_BUFFERS_BULK are lent: who wants one more gets a small one, until one comes back. */
+START_TEST(test_bulk_buffers_at_and_past_the_limit)
+{
+    struct buffer_pool *pool;
+    static struct buffer *lent[LIMIT_BUFFERS_BULK];
+    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    for (size_t i = 0; i < LIMIT_BUFFERS_BULK; i++) {
+        lent[i] = buffer_take_bulk(pool);
+        ck_assert_uint_eq(lent[i]->capacity, LIMIT_BUFFER_BULK_BYTES);
+    }
+    ck_assert_uint_eq(buffer_pool_lent_bytes(pool), (size_t)LIMIT_BUFFERS_BULK * LIMIT_BUFFER_BULK_BYTES);
+    struct buffer *past = buffer_take_bulk(pool);
+    ck_assert_uint_eq(past->capacity, LIMIT_BUFFER_BYTES);
+    buffer_unref(&past);
+    buffer_unref(&lent[0]);
+    lent[0] = buffer_take_bulk(pool);
+    ck_assert_uint_eq(lent[0]->capacity, LIMIT_BUFFER_BULK_BYTES);
+    for (size_t i = 0; i < LIMIT_BUFFERS_BULK; i++) buffer_unref(&lent[i]);
+    ck_assert_uint_eq(buffer_pool_lent_bytes(pool), 0);
+    buffer_pool_free(&pool);
+}
+END_TEST
+
 START_TEST(test_take_and_unref)
 {
     struct buffer_pool *pool;
@@ -182,6 +205,7 @@ Suite *unit_suite_net_buffer(void)
 {
     Suite *suite = suite_create("net/buffer");
     TCase *tests = tcase_create("pool");
+    tcase_add_test(tests, test_bulk_buffers_at_and_past_the_limit);
     tcase_add_test(tests, test_take_and_unref);
     tcase_add_test(tests, test_sizes);
     tcase_add_test(tests, test_free_list_is_bounded);
