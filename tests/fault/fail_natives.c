@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/fault/fail_natives.c: the command `fail_natives [--differs WORDS] FILE.toau...`: runs each file in the complete
- * runtime, on real files, sockets and processes, with the n-th allocation failing, for rising n.
+ * tests/fault/fail_natives.c: the command `fail_natives [--differs WORDS] FILE.toau...`: runs each file in the
+ * complete runtime, on real files, sockets and processes, with the n-th allocation failing, for rising n.
  *
  * In:   .toau files; the working folder is theirs to write in. `--differs` in front of one: its source says
  *       ("// without memory, says `WORDS`: ...") why it then goes another way, without a word of memory, and what it says

@@ -139,8 +139,10 @@ START_TEST(test_memory_is_bounded)
     native_text_test_says(CALL(text_split, value_ref(text), native_text_test_text("a")),
                           "memory: text.split: out of memory (VM_MEMORY_BYTES: 400000)");
     native_text_test_says(CALL(text_graphemes, value_ref(text)), "100000");
-    native_text_test_says(CALL(text_grapheme_list, value_ref(text)), "memory: text.graphemes: out of memory (VM_MEMORY_BYTES: 400000)");
-    native_text_test_says(CALL(text_code_points, value_ref(text)), "memory: text.code_points: out of memory (VM_MEMORY_BYTES: 400000)");
+    native_text_test_says(CALL(text_grapheme_list, value_ref(text)),
+                          "memory: text.graphemes: out of memory (VM_MEMORY_BYTES: 400000)");
+    native_text_test_says(CALL(text_code_points, value_ref(text)),
+                          "memory: text.code_points: out of memory (VM_MEMORY_BYTES: 400000)");
     native_text_test_says(CALL(text_pad_end, value_ref(text), value_int(1000000)),
                           "memory: text.pad_end: out of memory (VM_MEMORY_BYTES: 400000)");
     native_text_test_says(
