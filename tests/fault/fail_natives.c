@@ -4,7 +4,8 @@
  * complete runtime, on real files, sockets and processes, with the n-th allocation failing, for rising n.
  *
  * In:   .toau files; the working folder is theirs to write in. `--differs` in front of one: its source says
- *       ("// without memory, says `WORDS`: ...") why it then goes another way, without a word of memory, and what it says
+ *       ("// without memory, says `WORDS`: ...") why it then goes another way, without a word of memory, and what it
+ *       says
  *       then: one of WORDS, which "|" divides, stands in what it prints or in its error.
  * Out:  "N passed, N failed"; each failure names file, walk and n. Exit code 1 when anything failed.
  *
