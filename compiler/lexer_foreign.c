@@ -5,6 +5,7 @@
  * In:   the lexer at a place where a token should begin.
  * Out:  a message that says what to write instead, and a token to go on with where one is meant without doubt.
  * Invariant: a sound program is never judged here: no row of foreign_mark.def can stand in one.
+ *            `--` can (twice negated): parse_decrement.c judges it, where nothing else could be meant.
  * Not here: their words (foreign.def).
  */
 #include "compiler/lexer_internal.h"
@@ -20,24 +21,6 @@ static const struct lexer_foreign_row lexer_foreign_rows[] = {
 #undef FOREIGN_MARK
 };
 
-/* `a--b` is a - (-b), and `--a` twice negated: only what cannot be meant so is a decrement. */
-static bool lexer_foreign_is_decrement(const struct lexer *lexer)
-{
-    if (lexer->line != lexer->line_of_token) return true; /* begins a statement */
-    uint32_t ahead = 2;
-    while (lexer_peek(lexer, ahead) == ' ') ahead++;
-    switch (lexer_peek(lexer, ahead)) {
-    case 0:
-    case '\n':
-    case '\r':
-    case ';':
-    case ')':
-    case '}': return true;
-    case '/': return lexer_peek(lexer, ahead + 1) == '/';
-    default: return false;
-    }
-}
-
 static const struct lexer_foreign_row *lexer_foreign_find(const struct lexer *lexer)
 {
     cy_bytes rest = cy_bytes_skip(lexer->source->text, lexer->offset);
@@ -46,7 +29,6 @@ static const struct lexer_foreign_row *lexer_foreign_find(const struct lexer *le
     for (size_t i = 0; i < CY_COUNT_OF(lexer_foreign_rows); i++) {
         cy_bytes mark = cy_bytes_from_text(lexer_foreign_rows[i].mark);
         if (mark.count <= best_count || !cy_bytes_start_with(rest, mark)) continue;
-        if (cy_bytes_equal(mark, CY_BYTES("--")) && !lexer_foreign_is_decrement(lexer)) continue;
         best = &lexer_foreign_rows[i];
         best_count = mark.count;
     }

@@ -192,7 +192,7 @@ bool parse_enter(struct parser *parser)
 
 void parse_leave(struct parser *parser) { parser->depth--; }
 
-static bool parse_begins_statement(uint8_t kind)
+bool parse_begins_statement(uint8_t kind)
 {
     switch (kind) {
     case TOKEN_LET:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * compiler/parse.h: what the four files of the parser share.
+ * compiler/parse.h: what the files of the parser share.
  *
  * Method: recursive descent with one token of look-ahead. After a mistake the parser is `panicking`: it reports nothing
  *         more until it stands again at something that begins a statement or declaration (parse_recover).
@@ -58,6 +58,8 @@ void parse_leave(struct parser *parser);
 /* A name being declared; false when something else stands there. */
 bool parse_name(struct parser *parser, struct word *word_out);
 void parse_recover(struct parser *parser);
+/* A keyword that no expression begins with, `fn` and `test` apart. */
+bool parse_begins_statement(uint8_t kind);
 
 /* parse_decl.c */
 struct function_decl *parse_function_rest(struct parser *parser, struct word name, struct span start);
@@ -69,6 +71,12 @@ struct node *parse_let(struct parser *parser);
 /* parse_stmt.c */
 struct block parse_block(struct parser *parser);
 struct node *parse_statement(struct parser *parser); /* NULL when there is none, which was reported */
+
+/* parse_decrement.c: `--` of other languages; false when none is meant, else it was reported. */
+/* Before the current token, which cannot be its operand: `f(x--)`. */
+bool parse_report_decrement_before(struct parser *parser);
+/* In an expression that is no statement: `--x`, or `x--` that has taken the next line for its operand. */
+bool parse_report_decrement_in(struct parser *parser, const struct node *value);
 
 /* parse_session.c */
 void parse_session(struct parser *parser);

@@ -98,8 +98,10 @@ static void parse_decl_add_param(struct parser *parser, struct function_decl *fu
 {
     struct diag_list *diags = &parser->compilation->diags;
     if (function->param_count == LIMIT_FUNCTION_PARAMS) {
-        (void)diag_report_2(diags, &parser->unit->source, param.name.span, DIAG_LIMIT,
-                            CY_BYTES("FUNCTION_PARAMS"), diag_number(diags, LIMIT_FUNCTION_PARAMS));
+        if (!function->broken) /* once, not for each that follows */
+            (void)diag_report_2(diags, &parser->unit->source, param.name.span, DIAG_LIMIT,
+                                CY_BYTES("FUNCTION_PARAMS"), diag_number(diags, LIMIT_FUNCTION_PARAMS));
+        function->broken = true;
         return;
     }
     if (function->param_count == *capacity) {
@@ -145,7 +147,7 @@ struct function_decl *parse_function_rest(struct parser *parser, struct word nam
         if (!parse_take(parser, TOKEN_COMMA)) break;
     }
     (void)parse_expect_close(parser, TOKEN_PAREN_CLOSE, opening);
-    function->broken = parser->panicking;
+    function->broken = function->broken || parser->panicking;
     if (parser->panicking) parse_decl_find_body(parser);
     if (parse_take(parser, TOKEN_ARROW)) function->result = parse_annotation(parser);
     function->body = parse_block(parser);
@@ -200,8 +202,10 @@ static void parse_decl_add_field(struct parser *parser, struct record_decl *reco
 {
     struct diag_list *diags = &parser->compilation->diags;
     if (record->field_count == LIMIT_RECORD_FIELDS) {
-        (void)diag_report_2(diags, &parser->unit->source, field.name.span, DIAG_LIMIT,
-                            CY_BYTES("RECORD_FIELDS"), diag_number(diags, LIMIT_RECORD_FIELDS));
+        if (!record->broken)
+            (void)diag_report_2(diags, &parser->unit->source, field.name.span, DIAG_LIMIT,
+                                CY_BYTES("RECORD_FIELDS"), diag_number(diags, LIMIT_RECORD_FIELDS));
+        record->broken = true;
         return;
     }
     for (uint32_t i = 0; i < record->field_count; i++) {

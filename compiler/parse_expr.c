@@ -120,9 +120,45 @@ static struct node *parse_expr_text(struct parser *parser)
     return node;
 }
 
+/* Whether what follows may stand inside of brackets after a mistake in them. Over the end of a line only when the lexer
+ * met something unreadable: what is missing otherwise is often the closing bracket itself. */
+static bool parse_expr_goes_on(const struct parser *parser, uint32_t depth, bool over_lines)
+{
+    if (parse_at(parser, TOKEN_END) || parse_at_declaration(parser)) return false;
+    if (!parser->current.line_start || depth > 0) return true;
+    return over_lines && !parse_begins_statement(parser->current.kind);
+}
+
+/* After a mistake inside of brackets: on to their closing one, if that is there, and behind it all is well again.
+ * Without this the `}` of a map would close the block around. */
+static void parse_expr_skip_to_close(struct parser *parser, uint8_t closing)
+{
+    bool over_lines = parser->current.broken;
+    uint32_t depth = 0;
+    for (; parse_expr_goes_on(parser, depth, over_lines); parse_advance(parser)) {
+        switch (parser->current.kind) {
+        case TOKEN_PAREN_OPEN:
+        case TOKEN_BRACKET_OPEN:
+        case TOKEN_BRACE_OPEN: depth++; break;
+        case TOKEN_PAREN_CLOSE:
+        case TOKEN_BRACKET_CLOSE:
+        case TOKEN_BRACE_CLOSE:
+            if (depth == 0) {
+                if (!parse_take(parser, closing)) return;
+                parser->panicking = false;
+                return;
+            }
+            depth--;
+            break;
+        default: break;
+        }
+        over_lines = over_lines || parser->current.broken;
+    }
+}
+
 static void parse_expr_close(struct parser *parser, struct node *node, uint8_t closing, struct span opening)
 {
-    (void)parse_expect_close(parser, closing, opening);
+    if (!parse_expect_close(parser, closing, opening)) parse_expr_skip_to_close(parser, closing);
     node->span = span_join(node->span, parser->previous);
 }
 
@@ -163,10 +199,27 @@ static struct node *parse_expr_map(struct parser *parser)
 
 /* -- operands ------------------------------------------------------------------------------------------------------ */
 
+/* `() => 1`, `(a, b) => a`: the lexer says so when it comes to the mark. */
+static bool parse_expr_is_lambda_head(const struct parser *parser, struct span opening)
+{
+    cy_bytes line = cy_bytes_skip(parser->unit->source.text, opening.end);
+    line = cy_bytes_slice(line, 0, cy_bytes_find(line, '\n'));
+    cy_bytes rest = cy_bytes_skip(line, cy_bytes_find(line, ')'));
+    if (rest.count > 0) rest = cy_bytes_skip(rest, 1);
+    while (rest.count > 0 && rest.data[0] == ' ') rest = cy_bytes_skip(rest, 1);
+    return cy_bytes_start_with(rest, CY_BYTES("=>"));
+}
+
 static struct node *parse_expr_parens(struct parser *parser)
 {
     struct span start = parser->current.span;
     parse_advance(parser);
+    bool several = parse_at(parser, TOKEN_PAREN_CLOSE) || parser->ahead.kind == TOKEN_COMMA;
+    if (several && parse_expr_is_lambda_head(parser, start)) {
+        while (!parse_take(parser, TOKEN_PAREN_CLOSE) && !parse_at(parser, TOKEN_END)) parse_advance(parser);
+        parser->panicking = true;
+        return parse_expr_error(parser);
+    }
     struct node *node = parse_expression(parser);
     if (parse_at(parser, TOKEN_ASSIGN) && !parser->panicking) {
         (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, parser->current.span,
@@ -174,7 +227,8 @@ static struct node *parse_expr_parens(struct parser *parser)
         parse_advance(parser);
         (void)parse_expression(parser);
     }
-    (void)parse_expect_close(parser, TOKEN_PAREN_CLOSE, start);
+    if (!parse_expect_close(parser, TOKEN_PAREN_CLOSE, start))
+        parse_expr_skip_to_close(parser, TOKEN_PAREN_CLOSE);
     node->flags |= NODE_IN_PARENS;
     node->span = span_join(start, parser->previous);
     return node;
@@ -231,6 +285,7 @@ static struct node *parse_expr_simple(struct parser *parser, uint8_t kind)
 static struct node *parse_expr_nothing(struct parser *parser)
 {
     struct node *node = parse_expr_error(parser);
+    if (parse_report_decrement_before(parser)) return node;
     (void)parse_report(parser, parser->current.span, DIAG_EXPECTED_EXPRESSION,
                        parse_describe(parser, &parser->current), CY_BYTES_NONE);
     return node;

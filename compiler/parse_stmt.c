@@ -52,6 +52,8 @@ static void parse_stmt_headless(struct parser *parser, struct block *block, uint
     bool known = parser->panicking;
     parse_report_expected(parser, CY_BYTES("`{`"));
     if (known || parser->lexer.gave_up) return;
+    bool begins = parse_begins_statement(parser->current.kind) || parse_begins_expression(parser);
+    if (!begins && !parse_at(parser, TOKEN_BRACE_CLOSE)) return; /* it cannot begin a block either */
     if (!parse_enter(parser)) {
         parse_leave(parser);
         return;
@@ -130,6 +132,10 @@ static void parse_stmt_report_no_statement(struct parser *parser, struct node *v
         parser->panicking = true; /* `x++`: said already */
         return;
     }
+    if (parse_report_decrement_in(parser, value)) {
+        parser->panicking = false; /* it was read whole */
+        return;
+    }
     struct diag *diag =
         diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span, DIAG_NOT_A_STATEMENT);
     bool joined =
@@ -181,7 +187,7 @@ static struct node *parse_stmt_expression(struct parser *parser)
     if (parse_at(parser, TOKEN_ASSIGN)) {
         struct node *node = ast_node(parser->arena, NODE_ASSIGN, start);
         node->as.assign.op_span = parser->current.span;
-        if (!parse_stmt_is_target(value))
+        if (!parse_stmt_is_target(value) && !parse_report_decrement_in(parser, value))
             (void)diag_report_0(&parser->compilation->diags, &parser->unit->source, value->span,
                                 DIAG_NOT_ASSIGNABLE);
         parse_advance(parser);

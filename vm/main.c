@@ -45,7 +45,9 @@ static int main_dispatch(struct cli_options *options, int argc, char **argv)
     }
     fprintf(stderr, options->korean ? "%s: 모르는 명령: %s" : "%s: unknown command: %s", options->name,
             argv[i]);
-    if (nearest.best.count > 0)
+    if (cli_is_text(argv[i]) || strstr(argv[i], ".toau"))
+        fprintf(stderr, options->korean ? " (혹시 run %s?)" : " (did you mean run %s?)", argv[i]);
+    else if (nearest.best.count > 0)
         fprintf(stderr, options->korean ? " (혹시 %.*s?)" : " (did you mean %.*s?)",
                 CY_BYTES_ARG(nearest.best));
     fprintf(stderr, "\n");

@@ -21,6 +21,7 @@ NOT_HERE = {
     "process.workers": "forks: the process of the harness would become a master",
     "http.serve": "runs in workers only",
     "http.field": "needs a request that http.serve accepted",
+    "http.tls_has": "needs a certificate, and there is no key in the tree; it compares names",
 }
 
 # Programs that take a minute and more for all their steps, each with what else has their natives here.

@@ -163,7 +163,11 @@ static void loopback_write(struct stream *stream, struct stream_write *write)
     end->write_count++;
     loopback_wake(end);
 }
-static const struct stream_info *loopback_info(struct stream *stream) { return &loopback_of(stream)->info; }
+static const struct stream_info *loopback_info(struct stream *stream, bool with_local)
+{
+    (void)with_local;
+    return &loopback_of(stream)->info;
+}
 static void loopback_set_addresses(struct stream *stream, const struct address *peer,
                                    const struct address *local)
 {

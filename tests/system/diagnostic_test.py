@@ -51,6 +51,27 @@ def test_check_writes_nothing_and_counts(folder):
     check_in("E0083", out, "stdout")
 
 
+# Sound, though a part of each looks like a mark of another language.
+TRICKY = ["x--1", "x --1", "x---1", "--x", "[\n--x,\n--1]", "f(\n--x\n)", "x--\n1", "x-- // 1\n1", "(x--\n1)",
+          "{a:\n--x}", "{a:--x}", "x*-1", "x/-1", "x<-1", "x>-1", "x==-1", "x!=-1", "x<<-1+2", "x&-1", "x|-1", "x^~1",
+          "!(x==1)", "!!x", "-~x", "~-x", "0..--x", '"--"', '"?.\\(--x)?? => # /* ++"', "`** <> === ' :=`", "[x][--0]",
+          "f(f(--x))", "x // ++ -- ?? /* # =>\n", "x %\n--x", "x +\n-1", "fn (a: int = --1) { return --a }"]
+
+
+def test_sound_texts_are_never_taken_for_another_language(folder):
+    paths = [write(folder, f"tricky{i}.han",
+                   f"fn f(a) {{ return a }}\nexport fn main(args) {{\n    let x = 5\n    print(f({text}), x)\n}}\n")
+             for i, text in enumerate(TRICKY)]
+    check_equal(run([CROWNYC, "check", *paths]), (EXIT_OK, "", ""), "check of the tricky ones")
+    check_equal(run([CROWNYC, "fmt", *paths])[0], EXIT_OK, "fmt of them")
+    check_equal(run([CROWNYC, "check", *paths]), (EXIT_OK, "", ""), "check of them behind fmt")
+    sound = [path for path in sorted((ROOT / "tests/lang").rglob("*.han"))
+             if "expect error" not in path.read_text(encoding="utf-8") and not path.name.startswith("cycle_")]
+    check(len(sound) > 300, f"{len(sound)} sources")
+    code, out, err = run([CROWNYC, "check", *sound])
+    check_equal((code, " error " in out, err), (EXIT_OK, False, ""), f"check of tests/lang: {out[:2000]}")
+
+
 def test_a_module_needs_no_main(folder):
     module = write(folder, "module.han", "export fn one() { return 1 }\n")
     check_equal(run([CROWNYC, "check", module]), (EXIT_OK, "", ""), "check of a module")

@@ -6,10 +6,14 @@
 # ends it at once; and that a signal which was ignored stays ignored. No sleep decides: each signal is sent when the
 # program has said that it is where it should be.
 
+import fcntl
 import os
 import pathlib
 import signal
+import struct
+import subprocess
 import sys
+import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (CROWNYC, DEADLINE_S, Program, check, check_equal, check_in, run_all, wait_until)  # noqa: E402
@@ -48,25 +52,6 @@ export fn main(args) {
     process.run("sh", ["-c", "echo $$ > pid.new; mv pid.new pid; sleep 600 & sleep 600"])
 }
 """
-# Each task's defer takes its whole allowance, so that the second signal comes before the last one has.
-STUBBORN = """
-import "task"
-
-fn child() {
-    defer {
-        print("in defer")
-        loop { }
-    }
-    print("up")
-    task.sleep(600000)
-}
-
-export fn main(args) {
-    for i in 0..200 { spawn child() }
-    print("ready")
-    task.sleep(600000)
-}
-"""
 
 
 def started(folder, text, *options):
@@ -101,12 +86,16 @@ def test_tasks_that_wait(folder):
                     (128 + number, ["child a", "child b", "main", "ready", "up a", "up b"], ""), f"{number!r}")
 
 
-def alive(pid):
+def state(pid):
+    """Its letter in /proc; Z when there is no such process."""
     try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
     except OSError:
-        return False
-    return state != "Z"
+        return "Z"
+
+
+def alive(pid):
+    return state(pid) != "Z"
 
 
 def test_a_child_of_process_run(folder):
@@ -119,15 +108,60 @@ def test_a_child_of_process_run(folder):
     wait_until(lambda: not alive(pid), "the end of the child")
 
 
-def test_a_second_signal_ends_it_at_once(folder):
-    program = started(folder, STUBBORN)
-    wait_until(lambda: program.text("out").count("up") == 200, "all children")
-    program.process.send_signal(signal.SIGINT)
-    wait_until(lambda: "in defer" in program.text("out"), "the first defer")
-    program.process.send_signal(signal.SIGINT)
-    code, out, _ = end(program)
-    check_equal(code, -signal.SIGINT, "ended by the signal itself")
-    check(out.count("in defer") < 200, "it was over before the second signal")
+# A step of the VM that does not end by itself: nobody reads what it prints.
+PRINTING = """
+export fn main(args) {
+    defer { print("cleaned") }
+    let n = 0
+    loop {
+        print("line", n)
+        n = n + 1
+    }
+}
+"""
+
+
+def has_ended(program, number):
+    """Sends the signal once more. The first ones behind another do nothing, as the program explains it."""
+    program.send_signal(number)
+    return program.poll() is not None
+
+
+def test_a_second_signal_ends_a_step_that_does_not_end(folder):
+    path = folder / "p.han"
+    path.write_text(PRINTING, encoding="utf-8")
+    for first, second in ((signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGTERM),
+                          (signal.SIGTERM, signal.SIGINT)):
+        reading, writing = os.pipe()
+        program = subprocess.Popen([CROWNYC, "run", path], stdout=writing)
+        os.close(writing)
+        try:
+            wait_until(lambda: in_write(program.pid) and is_full(reading), "the full pipe")
+            program.send_signal(first)
+            wait_until(lambda: has_ended(program, second), "the end")
+            check_equal(program.wait(), -second, "ended by the second signal itself")
+        finally:
+            program.kill()
+            program.wait()
+            os.close(reading)
+
+
+def is_full(descriptor):
+    return struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))[0] >= 60000
+
+
+def in_write(pid):
+    """Sleeps, which a program that only prints does for nothing else."""
+    return state(pid) == "S"
+
+
+def test_two_signals_for_one_are_one(folder):
+    """timeout(1) sends SIGTERM to its child, and then to the child's group."""
+    for _ in range(10):
+        program = started(folder, COMPUTING)
+        program.process.send_signal(signal.SIGTERM)
+        program.process.send_signal(signal.SIGTERM)
+        check_equal(end(program), (143, ["ready", "cleaned"], ""), "SIGTERM, SIGTERM")
 
 
 def test_an_ignored_signal_stays_ignored(folder):

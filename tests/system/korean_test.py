@@ -15,6 +15,8 @@ from harness import (CROWNYC, EXIT_OK, EXIT_PROGRAM, check, check_equal, check_i
 CAUGHT = """
 import "fs"
 import "hex"
+import "http"
+import "json"
 import "jwt"
 import "text"
 import "time"
@@ -34,6 +36,14 @@ export fn main(args) {
     attempt(fn () { return hex.decode("0g") })
     attempt(fn () { return jwt.verify("a.b", "c", {algorithms: ["HS256"]}) })
     attempt(fn () { return fs.read("not there") })
+    attempt(fn () { return json.write(attempt) })
+    attempt(fn () { return json.write(1.0e300 * 1.0e300) })
+    attempt(fn () { return json.write({a: [{}, "\\u{0}"], b: {"x": 0..2}}) })
+    attempt(fn () { return http.upstream("nope") })
+    attempt(fn () { return http.upstream("http://u@a") })
+    attempt(fn () { return http.upstream("http://a:b") })
+    attempt(fn () { return http.upstream("http://a/?q") })
+    attempt(fn () { return http.request("GET", "nope") })
     attempt(fn () { return len(1) })
     attempt(fn () { return 1 / (len(args)) })
     attempt(fn () { return {a: 1}["b"] })
@@ -41,6 +51,7 @@ export fn main(args) {
 }
 """
 KINDS = ["type", "value", "value", "bad_format", "bad_format", "value", "bad_format", "token", "not_found", "type",
+         "value", "type", *["bad_address"] * 5, "type",
          "division", "key", "index"]
 
 UNCAUGHT = """
@@ -98,6 +109,36 @@ def test_the_stack_of_an_uncaught_error(folder):
     code, _, err = run([CROWNYC, "--lang", "en", "run", path], cwd=folder)
     check_equal([line.split(" main")[0] for line in err.splitlines()[1:]],
                 ["  at inner (k.han:6:12)", "  spawned in", "  awaited in"], "the same in English")
+
+
+TESTED = """
+import "test"
+
+test "a" { test.equal(3, 4) }
+test "b" { test.equal(3, 4, "number") }
+test "c" { test.not_equal(3, 3) }
+test "d" { test.holds(1 > 2) }
+test "e" { test.near(1.0, 2.0) }
+test "f" { test.fails(fn () { return 1 }) }
+test "g" { test.fails(fn () { return [1][5] }, "key") }
+test "h" { test.holds(1 > 2, "said by the program") }
+"""
+
+
+def test_what_tests_expect(folder):
+    path = source(folder, TESTED)
+    for lang, lines in (("en", ("value: expected 4, found 3", "number: expected 4, found 3",
+                                "value: expected anything but 3", "a condition does not hold", "expected an error,",
+                                "value: expected 2.0 within 1e-9, found 1.0", "of kind key, found index: ",
+                                "said by the program")),
+                        ("ko", ("값: 4이어야 하는데 3입니다", "number: 4이어야 하는데 3입니다", "값: 3이면 안 됩니다",
+                                "조건이 참이 아닙니다", "오류가 나야 하는데 나지 않았습니다",
+                                "값: 2.0에서 1e-9 이내여야 하는데 1.0입니다", "종류가 key인 오류가 나야 하는데",
+                                "said by the program"))):
+        code, out, err = run([CROWNYC, "test", "--lang", lang, path], cwd=folder)
+        check_equal(code, EXIT_PROGRAM, f"exit code: {err}")
+        for line in lines:
+            check_in(line, out + err, f"--lang {lang}")
 
 
 run_all(globals())

@@ -157,7 +157,7 @@ static void server_on_accept(struct loop_op *op)
     }
     struct loop_socket *socket;
     struct stream *stream;
-    if (cy_failed(loop_socket_open(server->options.loop, accept->descriptor, &socket))) return;
+    if (cy_failed(loop_socket_open_accepted(server->options.loop, accept->descriptor, &socket))) return;
     if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
     stream_set_addresses(stream, &accept->peer, NULL);
     if (listener->tls && cy_failed(tls_server_stream(listener->tls, stream, &stream))) return;

@@ -3,12 +3,13 @@
  * vm/native/interrupt.c: Ctrl-C and SIGTERM end a program in order.
  *
  *   first signal ─► every task is cancelled ─► defers run (50 ms) ─► main has ended ─► exit code 128 + number
- *        └─► from here on a second one ends the process at once, as the system does it
+ *        └─► 100 ms later, and from then on, a second one ends the process at once, as the system does it
  *
  * In:   signals, as a descriptor that becomes readable. Out: cancelled tasks; what they wait for ends with them, so a
  *       child of process.run is killed.
- * Invariant: no handler runs: nothing happens between two instructions of anything. A native that computes for long is
- *            not interrupted; the signal waits for the end of its turn.
+ * Invariant: the first signal only becomes something to read (vm/sys/signals.c): nothing of the program happens between
+ *            two instructions, and a native that computes for long is not interrupted. The second one is the
+ *            system's: it ends the process also inside of such a native, or of a print into a pipe that nobody reads.
  * Not here: servers, which drain (serve.c); a master and its workers (vm/net/master.c); the REPL (repl.c).
  */
 #include "vm/native/interrupt.h"
@@ -17,7 +18,6 @@
 #include "vm/sys/process.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 /* Asking costs a system call, a turn of the VM some 50 µs. */
 enum { INTERRUPT_TURNS_PER_LOOK = 16 };
@@ -38,16 +38,19 @@ cy_err interrupt_open(struct runtime *runtime)
     size_t count = 0;
     for (size_t i = 0; i < CY_COUNT_OF(wanted); i++)
         if (!interrupt_is_ignored(wanted[i])) signals[count++] = wanted[i];
-    return count == 0 ? CY_OK : signals_open(signals, count, &runtime->interrupt.descriptor);
+    return count == 0 ? CY_OK : signals_catch(signals, count, &runtime->interrupt.descriptor);
 }
 
-void interrupt_close(struct runtime *runtime)
+static void interrupt_end(struct runtime *runtime, bool blocked)
 {
     struct interrupt *interrupt = &runtime->interrupt;
     if (interrupt->socket) loop_socket_close(&interrupt->socket);
-    if (interrupt->descriptor >= 0) close(interrupt->descriptor);
-    interrupt->descriptor = -1;
+    if (interrupt->descriptor >= 0) signals_uncatch(&interrupt->descriptor, blocked);
 }
+
+void interrupt_close(struct runtime *runtime) { interrupt_end(runtime, false); }
+
+void interrupt_hand_over(struct runtime *runtime) { interrupt_end(runtime, true); }
 
 static void interrupt_take(struct runtime *runtime)
 {
@@ -56,7 +59,6 @@ static void interrupt_take(struct runtime *runtime)
     if (number == 0) return;
     interrupt->signal = number;
     interrupt_close(runtime);
-    signals_reset();
     vm_cancel_instance(runtime->vm, runtime->instance);
 }
 

@@ -24,7 +24,9 @@ CY_NODISCARD cy_err interrupt_open(struct runtime *runtime);
 CY_NODISCARD cy_err interrupt_watch(struct runtime *runtime);
 /* Between turns of the VM while there is no loop. */
 void interrupt_look(struct runtime *runtime);
-/* Leaves the signals to a server or a master, which open their own. They stay blocked. */
+/* Leaves the signals to a server or a master, which open their own: they are blocked until then. */
+void interrupt_hand_over(struct runtime *runtime);
+/* Nothing is left to cancel: the signals do what they do. */
 void interrupt_close(struct runtime *runtime);
 
 #endif

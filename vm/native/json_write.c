@@ -12,9 +12,11 @@
 #include "vm/base/limits.h"
 #include "vm/native/json_value.h"
 #include "vm/run/heap.h"
+#include "vm/run/native_call.h"
 #include "vm/run/vm.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 enum {
@@ -45,10 +47,16 @@ static void json_write_path(const struct json_writing *writing, char *text, size
     }
 }
 
-static cy_err json_write_refuse(struct json_writing *writing, cy_err err, const char *what)
+/* `format` is a row of native_message.def. */
+CY_PRINTF(3, 4)
+static cy_err json_write_refuse(struct json_writing *writing, cy_err err, const char *format, ...)
 {
-    char path[160];
+    char path[160], what[92];
     json_write_path(writing, path, sizeof path);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, vm_text(writing->writer->vm, format), arguments);
+    va_end(arguments);
     snprintf(writing->fault->message, sizeof writing->fault->message, "%s: %s", path, what);
     return err;
 }
@@ -75,11 +83,9 @@ static cy_err json_write_text_piece(struct json_writing *writing)
     struct json_writer *writer = writing->writer;
     cy_bytes text = writer->text;
     size_t end = cy_min_size(text.count, writer->text_at + JSON_WRITE_PIECE_BYTES);
-    if (!json_write_piece(writing->out, text, &writer->text_at, end)) {
-        char what[64];
-        snprintf(what, sizeof what, "byte %zu of the str is not UTF-8", writer->text_at);
-        return json_write_refuse(writing, CY_ERR(BAD_TEXT), what);
-    }
+    if (!json_write_piece(writing->out, text, &writer->text_at, end))
+        return json_write_refuse(writing, CY_ERR(BAD_TEXT), "byte %zu of the str is not UTF-8",
+                                 writer->text_at);
     if (writer->text_at < text.count) return CY_OK;
     builder_u8(writing->out, '"');
     if (writer->in_text == JSON_WRITE_KEY) json_write_colon(writing);
@@ -113,10 +119,8 @@ static bool json_write_entry_next(struct json_writing *writing, struct json_writ
 static cy_err json_write_key_kind(struct json_writing *writing, cy_value key)
 {
     if (key.tag == TAG_STR) return CY_OK;
-    char what[96];
-    snprintf(what, sizeof what, "a key is %s; keys of JSON are str",
-             value_kind_text(writing->writer->vm, key));
-    return json_write_refuse(writing, CY_ERR(TYPE), what);
+    return json_write_refuse(writing, CY_ERR(TYPE), "a key is %s; keys of JSON are str",
+                             value_kind_text(writing->writer->vm, key));
 }
 
 static size_t json_write_entry_count(struct json_writing *writing, cy_value container)
@@ -279,11 +283,9 @@ static cy_err json_write_value(struct json_writing *writing, cy_value value)
     case TAG_LIST:
     case TAG_MAP:
     case TAG_RECORD: return json_write_open(writing, value);
-    default: {
-        char what[96];
-        snprintf(what, sizeof what, "%s has no form in JSON", value_kind_text(writing->writer->vm, value));
-        return json_write_refuse(writing, CY_ERR(TYPE), what);
-    }
+    default:
+        return json_write_refuse(writing, CY_ERR(TYPE), "%s has no form in JSON",
+                                 value_kind_text(writing->writer->vm, value));
     }
 }
 

@@ -189,6 +189,13 @@ enum native_outcome native_task_cancel(struct native_call *call) { return task_c
 enum native_outcome native_task_deadline(struct native_call *call) { return task_deadline(call); }
 enum native_outcome native_task_time_left(struct native_call *call) { return task_time_left(call); }
 
+enum native_outcome native_env_language(struct native_call *call)
+{
+    cy_value result;
+    cy_err err = string_new(call->vm, vm_korean(call->vm) ? CY_BYTES("ko") : CY_BYTES("en"), &result);
+    return cy_failed(err) ? native_fail(call, err, "env.language") : native_return(call, result);
+}
+
 enum native_outcome native_debug_cells(struct native_call *call)
 {
     struct vm_counters counters;

@@ -207,7 +207,7 @@ static enum native_outcome native_fetch_upstream(struct native_call *call, cy_va
     builder_init(&shown);
     native_fetch_show(url, &shown);
     native_fail(call, err, "http.request: \"%.*s\": %s", CY_BYTES_ARG(builder_view(&shown)),
-                fault ? fault : cy_err_text(err, vm_korean(call->vm)));
+                fault ? vm_text(call->vm, fault) : cy_err_text(err, vm_korean(call->vm)));
     builder_fini(&shown);
     return NATIVE_FAIL;
 }

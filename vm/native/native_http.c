@@ -190,7 +190,7 @@ static enum native_outcome native_http_bad_url(struct native_call *call, const c
                                                cy_bytes url, const char *fault)
 {
     return native_fail(call, err, "%s: \"%.*s\": %s", what, CY_BYTES_ARG(url),
-                       fault ? fault : cy_err_text(err, vm_korean(call->vm)));
+                       fault ? vm_text(call->vm, fault) : cy_err_text(err, vm_korean(call->vm)));
 }
 
 static enum native_outcome native_http_read_upstream(struct native_call *call, cy_value map,

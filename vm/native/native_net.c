@@ -146,7 +146,7 @@ static bool native_net_connection_field(struct vm *vm, void *payload, cy_bytes n
         *err_out = CY_ERR(CLOSED);
         return true;
     }
-    const struct stream_info *info = stream_info(object->stream);
+    const struct stream_info *info = stream_info_with_local(object->stream);
     *err_out = native_net_address_text(vm, peer ? &info->peer : &info->local, owned_out);
     return true;
 }

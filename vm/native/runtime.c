@@ -191,7 +191,7 @@ static void runtime_become(struct runtime *runtime)
 {
     struct workers_request *workers = &runtime->workers;
     workers->pending = false;
-    interrupt_close(runtime); /* the master has signals of its own, and its children theirs */
+    interrupt_hand_over(runtime); /* the master has signals of its own, and its children theirs */
     struct master_options options = {
         .worker_count = workers->count,
         .user = workers->user,

@@ -204,7 +204,7 @@ static cy_err serve_watch(struct runtime *runtime)
         loop_ready(serving->link_socket, &serving->link_ready);
         return CY_OK;
     }
-    interrupt_close(runtime);
+    interrupt_hand_over(runtime);
     static const int signals[] = {SIGTERM, SIGINT};
     CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &serving->signals_descriptor));
     CY_TRY(loop_socket_watch(runtime->loop, serving->signals_descriptor, &serving->signals_socket));

@@ -114,6 +114,9 @@ void loop_post(struct loop *loop, struct loop_op *op);
 /* Adopts a descriptor (made non-blocking, close-on-exec). Takes it also on failure. */
 CY_NODISCARD cy_err loop_socket_open(struct loop *loop, int owned_descriptor,
                                      struct loop_socket **socket_out);
+/* The same for one that loop_accept gave, which is both already. */
+CY_NODISCARD cy_err loop_socket_open_accepted(struct loop *loop, int owned_descriptor,
+                                              struct loop_socket **socket_out);
 /* The same for one that is closed by somebody else: close only lets go of it. */
 CY_NODISCARD cy_err loop_socket_watch(struct loop *loop, int descriptor, struct loop_socket **socket_out);
 /* Completes what is outstanding with CANCELLED (from the next turn), closes, clears the pointer. */

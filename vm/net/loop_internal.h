@@ -92,6 +92,8 @@ struct loop_backend {
     ssize_t (*peek)(void *state, struct loop_socket *socket);
     ssize_t (*send)(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count,
                     bool more);
+    /* NULL: nothing to do. Before the first accept. */
+    void (*prepare_listener)(void *state, struct loop_socket *listener);
     int (*accept)(void *state, struct loop_socket *listener, struct address *peer_out); /* a descriptor */
     /* The descriptor, connecting or connected: either way an event tells. */
     int (*connect)(void *state, const struct address *to);
@@ -192,6 +194,7 @@ ssize_t loop_system_receive(void *state, struct loop_socket *socket, void *room,
 ssize_t loop_system_peek(void *state, struct loop_socket *socket);
 ssize_t loop_system_send(void *state, struct loop_socket *socket, const struct iovec *parts, int part_count,
                          bool more);
+void loop_system_prepare_listener(void *state, struct loop_socket *listener);
 int loop_system_accept(void *state, struct loop_socket *listener, struct address *peer_out);
 int loop_system_connect(void *state, const struct address *to);
 int loop_system_connect_result(void *state, struct loop_socket *socket);
@@ -214,9 +217,9 @@ void loop_system_close_descriptor(void *state, struct loop_socket *socket);
     .is_system = true, .adopt = loop_system_adopt, .address = loop_system_address,                    \
     .clock_ns = loop_system_clock_ns, .wall_ms = loop_system_wall_ms, .receive = loop_system_receive, \
     .peek = loop_system_peek, .send = loop_system_send, .accept = loop_system_accept,                 \
-    .connect = loop_system_connect, .connect_result = loop_system_connect_result,                     \
-    .shutdown_send = loop_system_shutdown_send, .close_descriptor = loop_system_close_descriptor,     \
-    LOOP_SYSTEM_PIPES
+    .prepare_listener = loop_system_prepare_listener, .connect = loop_system_connect,                 \
+    .connect_result = loop_system_connect_result, .shutdown_send = loop_system_shutdown_send,         \
+    .close_descriptor = loop_system_close_descriptor, LOOP_SYSTEM_PIPES
 
 /* -- loop_pipe.c -- */
 CY_NODISCARD struct loop_pipe *loop_pipe_take(struct loop *loop); /* empty; NULL: none to be had */

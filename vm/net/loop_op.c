@@ -131,6 +131,13 @@ cy_err loop_socket_open(struct loop *loop, int owned_descriptor, struct loop_soc
     return err;
 }
 
+cy_err loop_socket_open_accepted(struct loop *loop, int owned_descriptor, struct loop_socket **socket_out)
+{
+    cy_err err = loop_socket_new(loop, owned_descriptor, true, socket_out);
+    if (cy_failed(err)) loop_close_stray(loop, owned_descriptor);
+    return err;
+}
+
 cy_err loop_socket_watch(struct loop *loop, int descriptor, struct loop_socket **socket_out)
 {
     CY_TRY(loop->backend->adopt(loop->state, descriptor));
@@ -564,6 +571,8 @@ void loop_accept(struct loop_socket *socket, struct loop_accept *accept)
     accept->descriptor = -1;
     accept->peer.bytes = 0;
     socket->accept = accept;
+    if (socket->loop->backend->prepare_listener)
+        socket->loop->backend->prepare_listener(socket->loop->state, socket);
     if (!socket->listener) socket->listener = mem_alloc(sizeof *socket->listener);
     if (!socket->listener) {
         loop_op_complete(socket->loop, &accept->op, CY_ERR(NO_MEMORY));

@@ -171,6 +171,13 @@ ssize_t loop_system_pipe_out(void *state, struct loop_socket *to, struct loop_pi
 }
 #endif
 
+/* Linux lets a connection inherit this from its listener, which somebody else may have made. */
+void loop_system_prepare_listener(void *state, struct loop_socket *listener)
+{
+    (void)state;
+    loop_system_set(listener->descriptor, IPPROTO_TCP, TCP_NODELAY);
+}
+
 int loop_system_accept(void *state, struct loop_socket *listener, struct address *peer_out)
 {
     (void)state;
@@ -189,12 +196,9 @@ int loop_system_accept(void *state, struct loop_socket *listener, struct address
 #ifdef SO_NOSIGPIPE
     loop_system_set(descriptor, SOL_SOCKET, SO_NOSIGPIPE);
 #endif
-#endif
-    /* Linux lets a connection inherit this from its listener (listen_open sets it there), other systems do not. One
-     * call per connection is 1 % of a request on a new connection: not worth relying on inherited listeners having
-     * it. */
     if (peer_out->storage.ss_family == AF_INET || peer_out->storage.ss_family == AF_INET6)
         loop_system_set(descriptor, IPPROTO_TCP, TCP_NODELAY);
+#endif
     return descriptor;
 }
 

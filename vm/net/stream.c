@@ -89,13 +89,14 @@ static void stream_address_show(const struct stream_address *kept, struct addres
 }
 
 /* Most peers are known from accept; our own end is asked for once per connection, when somebody wants to know. */
-static const struct stream_info *stream_tcp_info(struct stream *stream)
+static const struct stream_info *stream_tcp_info(struct stream *stream, bool with_local)
 {
     struct stream_tcp *tcp = (struct stream_tcp *)stream;
     struct stream_info *info = stream->loop->stream_info;
     if (!tcp->knows_peer) stream_address_ask(tcp->socket, true, &tcp->peer);
-    if (!tcp->knows_local) stream_address_ask(tcp->socket, false, &tcp->local);
-    tcp->knows_peer = tcp->knows_local = true;
+    if (with_local && !tcp->knows_local) stream_address_ask(tcp->socket, false, &tcp->local);
+    tcp->knows_peer = true;
+    tcp->knows_local |= with_local;
     stream_address_show(&tcp->peer, &info->peer);
     stream_address_show(&tcp->local, &info->local);
     info->descriptor = loop_socket_is_system(tcp->socket) ? loop_socket_descriptor(tcp->socket) : -1;

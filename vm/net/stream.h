@@ -46,11 +46,12 @@ struct stream_ready {
 /* Who is at the other end and what was agreed on. Complete once ready; views are good as long as the stream, the struct
  * until the next stream_info of the same loop. */
 struct stream_info {
-    bool secure;                /* nobody between could read or change the bytes */
-    cy_bytes alpn;              /* RFC 7301; empty: nothing was agreed on */
-    cy_bytes sni;               /* the name that the client asked for; empty: none */
-    cy_bytes peer_certificate;  /* DER, verified; empty: none */
-    struct address peer, local; /* `bytes` 0: not known (no socket) */
+    bool secure;               /* nobody between could read or change the bytes */
+    cy_bytes alpn;             /* RFC 7301; empty: nothing was agreed on */
+    cy_bytes sni;              /* the name that the client asked for; empty: none */
+    cy_bytes peer_certificate; /* DER, verified; empty: none */
+    struct address peer;       /* `bytes` 0: not known (no socket) */
+    struct address local;      /* the same; of stream_info_with_local, where nobody set it */
     /* Where the stream's bytes are the socket's own bytes, for splice and sendfile; -1 where they are not (TLS). What
      * was pushed back is not in the socket. */
     int descriptor;
@@ -62,7 +63,7 @@ struct stream_type {
     void (*read_cancel)(struct stream *stream);
     void (*write)(struct stream *stream, struct stream_write *write);
     void (*ready)(struct stream *stream, struct stream_ready *ready);
-    const struct stream_info *(*info)(struct stream *stream);
+    const struct stream_info *(*info)(struct stream *stream, bool with_local);
     /* What stands in `info` from now on. NULL: leave that one. */
     void (*set_addresses)(struct stream *stream, const struct address *peer, const struct address *local);
     bool (*is_quiet)(struct stream *stream);
@@ -106,7 +107,12 @@ static inline void stream_ready_start(struct stream *s, struct stream_ready *rea
 }
 /* Borrowed until the next call of it in this loop: what is idle keeps little. The first call may ask the system for
  * addresses. */
-static inline const struct stream_info *stream_info(struct stream *s) { return s->type->info(s); }
+static inline const struct stream_info *stream_info(struct stream *s) { return s->type->info(s, false); }
+/* The same for who wants to know our own end too: a call of the system's, once, that no request needs. */
+static inline const struct stream_info *stream_info_with_local(struct stream *s)
+{
+    return s->type->info(s, true);
+}
 /* For who knows them better than the socket: the accept that was told the peer, a PROXY protocol header. */
 static inline void stream_set_addresses(struct stream *s, const struct address *peer,
                                         const struct address *local)

@@ -510,11 +510,11 @@ static void tls_stream_on_sent(struct stream_write *cipher_write)
 
 /* -- the rest of a stream -------------------------------------------------------------------------------- */
 
-static const struct stream_info *tls_stream_info(struct stream *stream)
+static const struct stream_info *tls_stream_info(struct stream *stream, bool with_local)
 {
     struct tls_stream *tls = tls_stream_of(stream);
-    if (!tls->knows_addresses) {
-        const struct stream_info *below = stream_info(tls->transport);
+    if (!tls->knows_addresses || with_local) {
+        const struct stream_info *below = tls->transport->type->info(tls->transport, with_local);
         tls->info.peer = below->peer;
         tls->info.local = below->local;
         tls->knows_addresses = true;

@@ -132,9 +132,12 @@ static bool instance_refuse_native(struct instance *instance, uint32_t import, c
     instance_describe_use(instance->program, import, &place);
     const char *text = builder_text_view(&place);
     if (!text) text = "?";
-    if (missing)
-        error_raise(vm, CY_ERR(CAPABILITY), MESSAGE_CAPABILITY, row->english,
-                    capability_word((enum capability)(missing & -missing)), text);
+    enum capability first = (enum capability)(missing & -missing);
+    if (first & ~capability_granted_mask())
+        error_raise(vm, CY_ERR(CAPABILITY), MESSAGE_CAPABILITY_ASKED, row->english, capability_word(first),
+                    text, capability_word(first));
+    else if (missing) /* --deny took it */
+        error_raise(vm, CY_ERR(CAPABILITY), MESSAGE_CAPABILITY, row->english, capability_word(first), text);
     else
         error_raise(vm, CY_ERR(UNSUPPORTED), MESSAGE_NOT_LINKED, row->english, text);
     builder_fini(&place);

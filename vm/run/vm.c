@@ -126,6 +126,8 @@ static void vm_end_fibers(struct vm *vm)
 /* Cells may hold each other: emptying them all breaks every cycle. */
 static void vm_empty_cells(struct vm *vm)
 {
+    /* A dead cell that waits to be freed is still among vm->refs and must not be taken for a living one. */
+    while (heap_drain(vm, 1 << 20)) {}
     struct ref *ref = vm->refs;
     if (ref) value_ref(value_object(TAG_REF, &ref->container.head));
     while (ref) {
@@ -135,6 +137,7 @@ static void vm_empty_cells(struct vm *vm)
         ref->value = value_nil();
         value_unref(vm, held);
         value_unref(vm, value_object(TAG_REF, &ref->container.head));
+        while (heap_drain(vm, 1 << 20)) {}
         ref = next;
     }
 }

@@ -3,9 +3,15 @@
  * vm/sys/signals.c: signals as something to read.
  *
  * In:   signal numbers. Out: a descriptor that a loop can watch.
- * Invariant: no handler runs, so no code has to be safe inside one. Linux: signalfd. BSD and macOS: a kqueue with
- *       signal filters (which see a signal also while it is ignored), so that no file-level variable is needed for a
- *       pipe.
+ * Method: Linux: signalfd. BSD and macOS: a kqueue with signal filters, which see a signal also while it is ignored or
+ *       caught. So no file-level variable is needed for a pipe.
+ * Invariant: signals_open runs no handler. Those of signals_catch change dispositions and send; what they have to
+ *       remember is the disposition itself:
+ *
+ *       first ─► told on the descriptor ─► for 100 ms further ones do nothing ─► then they do what the system does
+ *
+ *       The pause is for senders that send twice for once: timeout(1) signals its child and then the child's group.
+ *       SIGINT and SIGTERM are one in this: either is the first, the other the second.
  */
 #include "vm/sys/process.h"
 
@@ -14,10 +20,78 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+enum { SIGNALS_PAUSE_US = 100 * 1000 };
+
+static void signals_first(int number);
+
+/* Gives SIGINT and SIGTERM another handler where they have this one: one that was ignored stays it. */
+static void signals_exchange(void (*from)(int), void (*to)(int))
+{
+    static const int both[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < CY_COUNT_OF(both); i++) {
+        struct sigaction action;
+        if (sigaction(both[i], NULL, &action) != 0 || action.sa_handler != from) continue;
+        action.sa_handler = to;
+        sigaction(both[i], &action, NULL);
+    }
+}
+
+static void signals_do_nothing(int number) { (void)number; }
+
+/* SIGALRM: the pause is over. */
+static void signals_pause_ends(int number)
+{
+    (void)number;
+    signals_exchange(signals_do_nothing, SIG_DFL);
+}
+
+/* Every handler waits for the end of the others. */
+static bool signals_handle(int number, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigaddset(&action.sa_mask, SIGALRM);
+    return sigaction(number, &action, NULL) == 0;
+}
+
+static void signals_pause_begins(void)
+{
+    struct itimerval pause = {.it_value = {.tv_usec = SIGNALS_PAUSE_US}};
+    signals_exchange(signals_first, signals_do_nothing);
+    bool begun = signals_handle(SIGALRM, signals_pause_ends) && setitimer(ITIMER_REAL, &pause, NULL) == 0;
+    if (!begun) signals_exchange(signals_do_nothing, SIG_DFL);
+}
+
+static cy_err signals_handle_all(const int *signals, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!signals_handle(signals[i], signals_first)) return cy_err_from_errno(errno);
+    return CY_OK;
+}
 
 #ifdef __linux__
 #include <sys/signalfd.h>
+
+/* What the handler sends to the descriptor: the first real-time signal, with the number of the one that came. */
+static void signals_first(int number)
+{
+    int error_number = errno;
+    signals_pause_begins();
+    sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = number});
+    errno = error_number;
+}
+
+cy_err signals_catch(const int *signals, size_t count, int *descriptor_out)
+{
+    const int told = SIGRTMIN;
+    CY_TRY(signals_open(&told, 1, descriptor_out));
+    return signals_handle_all(signals, count);
+}
 
 cy_err signals_open(const int *signals, size_t count, int *descriptor_out)
 {
@@ -40,20 +114,24 @@ int signals_next(int descriptor)
     struct signalfd_siginfo info;
     ssize_t count;
     while ((count = read(descriptor, &info, sizeof info)) < 0 && errno == EINTR) {}
-    return count == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+    if (count != (ssize_t)sizeof info) return 0;
+    return (int)info.ssi_signo == SIGRTMIN ? info.ssi_int : (int)info.ssi_signo;
 }
 #else
 #include <sys/event.h>
 
-cy_err signals_open(const int *signals, size_t count, int *descriptor_out)
+static void signals_first(int number)
+{
+    (void)number; /* the kqueue has seen it */
+    signals_pause_begins();
+}
+
+static cy_err signals_watch(const int *signals, size_t count, int *descriptor_out)
 {
     int descriptor = kqueue();
     if (descriptor < 0) return cy_err_from_errno(errno);
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-    sigset_t set;
-    sigemptyset(&set);
     for (size_t i = 0; i < count; i++) {
-        CHECK(sigaddset(&set, signals[i]) == 0);
         struct kevent change;
         EV_SET(&change, signals[i], EVFILT_SIGNAL, EV_ADD, 0, 0, NULL);
         if (kevent(descriptor, &change, 1, NULL, 0, NULL) != 0) {
@@ -62,8 +140,23 @@ cy_err signals_open(const int *signals, size_t count, int *descriptor_out)
             return err;
         }
     }
-    sigprocmask(SIG_BLOCK, &set, NULL);
     *descriptor_out = descriptor;
+    return CY_OK;
+}
+
+cy_err signals_catch(const int *signals, size_t count, int *descriptor_out)
+{
+    CY_TRY(signals_watch(signals, count, descriptor_out));
+    return signals_handle_all(signals, count);
+}
+
+cy_err signals_open(const int *signals, size_t count, int *descriptor_out)
+{
+    CY_TRY(signals_watch(signals, count, descriptor_out));
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < count; i++) CHECK(sigaddset(&set, signals[i]) == 0);
+    sigprocmask(SIG_BLOCK, &set, NULL);
     return CY_OK;
 }
 
@@ -74,6 +167,20 @@ int signals_next(int descriptor)
     return kevent(descriptor, NULL, 0, &event, 1, &now) == 1 ? (int)event.ident : 0;
 }
 #endif
+
+void signals_uncatch(int *descriptor, bool blocked)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    if (blocked) sigprocmask(SIG_BLOCK, &set, NULL);
+    signals_exchange(signals_first, SIG_DFL);
+    int number = signals_next(*descriptor);
+    close(*descriptor);
+    *descriptor = -1;
+    if (number != 0) raise(number); /* came just now: for the next owner, or as the system does it */
+}
 
 void signals_reset(void)
 {

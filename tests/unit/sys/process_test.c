@@ -76,6 +76,57 @@ START_TEST(test_signals)
 }
 END_TEST
 
+/* In a child, whose end tells. */
+static int process_child_catches(bool second)
+{
+    static const int signals[] = {SIGINT, SIGTERM};
+    int descriptor = -1;
+    if (cy_failed(signals_catch(signals, CY_COUNT_OF(signals), &descriptor))) return 1;
+    if (signals_next(descriptor) != 0) return 2;
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGTERM); /* for the same one, as timeout(1) does it */
+    struct pollfd entry = {.fd = descriptor, .events = POLLIN};
+    if (poll(&entry, 1, 5000) != 1 || signals_next(descriptor) != SIGTERM || signals_next(descriptor) != 0)
+        return 3;
+    while (second) kill(getpid(), SIGINT); /* until the pause is over */
+    signals_uncatch(&descriptor, false);
+    return descriptor == -1 ? 0 : 4;
+}
+
+START_TEST(test_a_caught_signal_is_told_and_the_next_one_ends)
+{
+    for (int second = 0; second < 2; second++) {
+        pid_t child = fork();
+        if (child == 0) _exit(process_child_catches(second == 1));
+        int status;
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        if (second)
+            ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+        else
+            ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+END_TEST
+
+/* One that came and was not read waits for who opens the signals next. */
+START_TEST(test_a_caught_signal_is_handed_over)
+{
+    static const int signals[] = {SIGINT, SIGTERM};
+    pid_t child = fork();
+    if (child == 0) {
+        int descriptor = -1, next = -1;
+        if (cy_failed(signals_catch(signals, CY_COUNT_OF(signals), &descriptor))) _exit(1);
+        kill(getpid(), SIGINT);
+        signals_uncatch(&descriptor, true);
+        if (cy_failed(signals_open(signals, CY_COUNT_OF(signals), &next))) _exit(2);
+        _exit(signals_next(next) == SIGINT ? 0 : 3);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+END_TEST
+
 START_TEST(test_drop_to)
 {
     if (geteuid() != 0) {
@@ -123,6 +174,8 @@ Suite *unit_suite_sys_process(void)
     TCase *tests = tcase_create("processes");
     tcase_add_test(tests, test_channel);
     tcase_add_test(tests, test_signals);
+    tcase_add_test(tests, test_a_caught_signal_is_told_and_the_next_one_ends);
+    tcase_add_test(tests, test_a_caught_signal_is_handed_over);
     tcase_add_test(tests, test_drop_to);
     tcase_add_test(tests, test_clock_random_cpus);
     suite_add_tcase(suite, tests);
