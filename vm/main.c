@@ -7,6 +7,7 @@
  *            the commands with the JIT armed (crownyc-jit).
  * Not here: the commands (vm/cli).
  */
+#include "vm/base/mem.h"
 #include "vm/base/text.h"
 #include "vm/cli/cli.h"
 
@@ -54,18 +55,29 @@ static int main_dispatch(struct cli_options *options, int argc, char **argv)
     return EXIT_CODE_USAGE;
 }
 
+static int main_run(struct cli_options *options, int argc, char **argv)
+{
+    if (strcmp(options->name, "crownyc-jit") == 0) options->jit_asked = true;
+    options->rpn = strcmp(options->name, "hanseonc_rpn") == 0;
+    if (!options->rpn && strcmp(options->name, "hanseonc_high") != 0)
+        return main_dispatch(options, argc, argv);
+    options->filter = true;
+    if (argc > 1 && main_asks_help(argv[1])) {
+        printf("usage: %s %s > FILE.toau\n", options->name, options->rpn ? "TEXT.rpn|-" : "SOURCE.han|-");
+        return EXIT_CODE_OK;
+    }
+    return cli_compile(options, argc - 1, argv + 1);
+}
+
 int main(int argc, char **argv)
 {
     struct cli_options options;
     cli_options_init(&options, argc, argv);
-    if (strcmp(options.name, "crownyc-jit") == 0) options.jit_asked = true;
-    options.rpn = strcmp(options.name, "hanseonc_rpn") == 0;
-    if (!options.rpn && strcmp(options.name, "hanseonc_high") != 0)
-        return main_dispatch(&options, argc, argv);
-    options.filter = true;
-    if (argc > 1 && main_asks_help(argv[1])) {
-        printf("usage: %s %s > FILE.toau\n", options.name, options.rpn ? "TEXT.rpn|-" : "SOURCE.han|-");
-        return EXIT_CODE_OK;
-    }
-    return cli_compile(&options, argc - 1, argv + 1);
+    /* Commands sort argv; a binary upgrade needs it as it was. Without memory there is no upgrade. */
+    const char **command = mem_alloc_zeroed(((size_t)argc + 1) * sizeof *command);
+    for (int i = 0; command && i < argc; i++) command[i] = argv[i];
+    options.command = command;
+    int exit_code = main_run(&options, argc, argv);
+    mem_free(command);
+    return exit_code;
 }

@@ -91,13 +91,14 @@ started = []  # ended after each test, whatever happened in it
 class Program:
     """A process whose output is read as it comes."""
 
-    def __init__(self, command, cwd=None, env=None):
+    def __init__(self, command, cwd=None, env=None, pass_fds=()):
         self.command = [str(word) for word in command]
         self.changed = threading.Condition()
         self.lines = {"out": [], "err": []}
         self.open_streams = 2
         self.process = subprocess.Popen(self.command, cwd=cwd, env=env or environment(), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                                        pass_fds=pass_fds)
         started.append(self)
         for name, stream in (("out", self.process.stdout), ("err", self.process.stderr)):
             threading.Thread(target=self._read, args=(name, stream), daemon=True).start()

@@ -227,9 +227,9 @@ tls:
 services: []
 ---> 3:5: nowhere.pem: not found
 ====
-admin: {}
+trusted_proxies: []
 services: []
----> 1:1: not supported yet: `admin`
+---> 1:1: not supported yet: `trusted_proxies`
 ====
 defaults:
   timeouts: {idle: 60}

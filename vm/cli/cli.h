@@ -30,6 +30,7 @@ struct cli_options {
     uint32_t denied;                              /* bits that no --allow gives back */
     struct path_rule rules[2 * LIMIT_PATH_RULES]; /* --allow and --deny with a folder; texts lie in argv */
     uint32_t rule_count;
+    const char *const *command; /* argv, as it was */
 };
 
 struct cli_command {

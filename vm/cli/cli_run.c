@@ -49,6 +49,7 @@ int cli_run(struct cli_options *options, int argc, char **argv)
             .program_name = options->name,
             .program_path = reloadable ? path : NULL,
             .program = builder_view(&toau),
+            .command = options->command,
             .args = (const char *const *)argv + 1,
             .arg_count = word_count - 1,
             .capabilities = options->capabilities,

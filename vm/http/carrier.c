@@ -18,6 +18,9 @@ void carrier_write(struct exchange_carrier *carrier, size_t head_bytes, bool las
     CHECK(!carrier->writing);
     DCHECK(carrier->send->part_count > 0);
     carrier->writing = true;
+    if (carrier->exchange)
+        for (uint32_t i = 0; i < carrier->send->part_count; i++)
+            carrier->exchange->sent_bytes += carrier->send->parts[i].count;
     carrier->checked_bytes = 0;
     carrier_set_timer(carrier, CARRIER_TIMER_WRITE, carrier->server->options.body_idle_timeout_ms);
     carrier->type->write(carrier, head_bytes, last);

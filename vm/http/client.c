@@ -17,6 +17,7 @@
 /* Below the 5 s after which common servers hang up an idle connection. */
 #define CLIENT_KEEP_ALIVE_MS 4000
 #define CLIENT_WAIT_MS 60000
+#define CLIENT_UNIX "http://unix:"
 
 static void client_default(uint32_t *value, uint32_t when_zero)
 {
@@ -95,6 +96,7 @@ struct client_url {
     struct pool_server server;
     cy_bytes host_text; /* with brackets */
     bool secure, is_default_port;
+    bool is_unix; /* server.host is the socket's path */
     cy_bytes base_path;
 };
 
@@ -114,12 +116,38 @@ static bool client_is_path(cy_bytes path)
     return true;
 }
 
+static cy_err client_check_path(cy_bytes *path, const char **fault_out)
+{
+    if (!client_is_path(*path))
+        return client_bad_url(
+            "the path of an upstream's URL has no query, fragment, space or control character", fault_out);
+    while (path->count && path->data[path->count - 1] == '/') path->count--;
+    return CY_OK;
+}
+
+/* "http://unix:/path:/base": a colon behind the socket's path begins the base path. */
+static cy_err client_parse_unix(cy_bytes rest, struct client_url *url_out, const char **fault_out)
+{
+    size_t colon = cy_bytes_find(rest, ':');
+    struct address ignored;
+    *url_out = (struct client_url){.server.host = cy_bytes_slice(rest, 0, colon), .is_unix = true};
+    if (colon < rest.count) url_out->base_path = cy_bytes_skip(rest, colon + 1);
+    bool has_base = url_out->base_path.count > 0;
+    if (cy_failed(address_from_path(url_out->server.host, &ignored)) ||
+        (has_base && url_out->base_path.data[0] != '/'))
+        return client_bad_url("a UNIX socket is written http://unix:/path[:/base], the path below 108 bytes",
+                              fault_out);
+    return client_check_path(&url_out->base_path, fault_out);
+}
+
 /* `space` is for the lower-cased host. */
 static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *url_out,
                                const char **fault_out)
 {
     cy_bytes authority, path;
     struct uri_host parts;
+    if (cy_bytes_start_with(url, CY_BYTES(CLIENT_UNIX "/")))
+        return client_parse_unix(cy_bytes_skip(url, sizeof CLIENT_UNIX - 1), url_out, fault_out);
     url_out->server.speaks_h2 =
         url.count > 6 && cy_bytes_equal_nocase(cy_bytes_slice(url, 0, 6), CY_BYTES("h2c://"));
     if (url_out->server.speaks_h2) {
@@ -136,10 +164,8 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
     if (authority.count > LIMIT_NAME_BYTES + 8 || uri_normalise_host(authority, space, &parts) ||
         parts.host.count == 0)
         return client_bad_url("the host or port of the upstream's URL is malformed", fault_out);
-    if (!client_is_path(path))
-        return client_bad_url(
-            "the path of an upstream's URL has no query, fragment, space or control character", fault_out);
-    while (path.count && path.data[path.count - 1] == '/') path.count--;
+    CY_TRY(client_check_path(&path, fault_out));
+    url_out->is_unix = false;
     url_out->server.is_v6 = parts.host.data[0] == '[';
     url_out->host_text = parts.host;
     url_out->server.host =
@@ -201,16 +227,28 @@ cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_cl
     uint8_t *path = (uint8_t *)(upstream + 1);
     if (parts.base_path.count) memcpy(path, parts.base_path.data, parts.base_path.count);
     upstream->refs = 1;
+    upstream->proxy_protocol = 0;
     upstream->pool = pool;
     upstream->base_path = cy_bytes_of(path, parts.base_path.count);
-    upstream->authority =
-        parts.is_default_port ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
+    if (parts.is_unix)
+        upstream->authority = CY_BYTES("localhost"); /* a socket has no name of its own */
+    else
+        upstream->authority =
+            parts.is_default_port ? cy_bytes_slice(pool->text, 0, parts.host_text.count) : pool->text;
     upstream->times = (struct http_times){.connect_ms = client->options.connect_timeout_ms,
                                           .first_byte_ms = client->options.first_byte_timeout_ms,
                                           .idle_ms = client->options.idle_timeout_ms,
                                           .keep_alive_ms = client->options.keep_alive_ms,
                                           .tunnel_ms = client->options.tunnel_timeout_ms};
     *upstream_out = upstream;
+    return CY_OK;
+}
+
+cy_err upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version)
+{
+    CHECK(version <= 2);
+    if (version && (upstream->pool->speaks_h2 || upstream->pool->tls)) return CY_ERR(UNSUPPORTED);
+    upstream->proxy_protocol = version;
     return CY_OK;
 }
 
@@ -257,3 +295,4 @@ cy_bytes upstream_text(const struct upstream *upstream) { return upstream->pool-
 
 #undef CLIENT_KEEP_ALIVE_MS
 #undef CLIENT_WAIT_MS
+#undef CLIENT_UNIX

@@ -46,7 +46,8 @@ CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
  * http_server_free, the next turn of the loop. */
 void http_client_free(struct http_client **client);
 
-/* "http[s]://host[:port][/base/path]", or "h2c://..." for HTTP/2 with prior knowledge. BAD_ADDRESS for anything else
+/* "http[s]://host[:port][/base/path]", "h2c://..." for HTTP/2 with prior knowledge, or
+ * "http://unix:/path/of/socket[:/base/path]". BAD_ADDRESS for anything else
  * (`fault_out`, may be NULL: a static text that says what is wrong, in English). The URL's base path is put before the
  * request's path. https: whom the system trusts. */
 CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
@@ -57,6 +58,9 @@ CY_NODISCARD cy_err upstream_open_tls(struct http_client *client, cy_bytes url, 
                                       cy_bytes name, struct upstream **upstream_out, const char **fault_out);
 /* The protocols towards servers, for tls_client_options.alpn. */
 cy_bytes http_client_alpn(void);
+/* Every connection begins with a PROXY protocol header of that version (1 or 2), which says who the client is; so each
+ * request gets a connection of its own. UNSUPPORTED where HTTP/2 or TLS is spoken. */
+CY_NODISCARD cy_err upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version);
 /* Before it is given to others: verdicts copy its times. */
 void upstream_set_times(struct upstream *upstream, const struct http_times *times);
 struct upstream *upstream_ref(struct upstream *upstream);

@@ -62,6 +62,7 @@ struct http_pool {
 
 struct upstream {
     uint32_t refs;
+    uint8_t proxy_protocol; /* 1, 2; 0: none */
     struct http_pool *pool;
     cy_bytes base_path;      /* "/api", without a slash at its end; may be empty */
     struct http_times times; /* all but total_ms are set */

@@ -33,13 +33,14 @@ struct http_exchange *exchange_new(struct exchange_carrier *carrier)
     exchange->request.protocol = HTTP_1_1;
     exchange->request.method = exchange->request.host = exchange->request.path = CY_BYTES_NONE;
     exchange->request.is_head = false;
-    server->counters.exchanges_open++;
+    server->counters->exchanges_open++;
     return exchange;
 }
 
 void exchange_free(struct http_exchange *exchange)
 {
     struct http_server *server = exchange->carrier->server;
+    if (exchange->start_ns || exchange->status) exchange_record(exchange);
     DCHECK(!exchange->carrier->writing && !exchange->proxy.upstream && !exchange->proxy.connector);
     DCHECK(!timer_is_set(&exchange->proxy.total_timer));
     http_verdict_unref(&exchange->verdict);
@@ -49,8 +50,8 @@ void exchange_free(struct http_exchange *exchange)
     relay_end(&exchange->proxy.response);
     exchange->next = server->free_exchanges;
     server->free_exchanges = exchange;
-    CHECK(server->counters.exchanges_open > 0);
-    server->counters.exchanges_open--;
+    CHECK(server->counters->exchanges_open > 0);
+    server->counters->exchanges_open--;
 }
 
 /* -- the handler's side ---------------------------------------------------------------------------------- */
@@ -106,7 +107,8 @@ void exchange_begin(struct http_exchange *exchange)
     relay_begin(&exchange->request_body, &exchange->request.body,
                 false); /* chunks: where it goes decides (proxy_use) */
     exchange->phase = EXCHANGE_THINKING;
-    server->counters.requests++;
+    server->counters->requests++;
+    exchange->start_ns = loop_turn_ns(server->options.loop);
     carrier_want_input(exchange->carrier);
     server->options.on_request(server->options.context, exchange);
 }
@@ -271,7 +273,8 @@ void exchange_client_gone(struct http_exchange *exchange, cy_err err)
     const struct http_request *request = &exchange->request;
     char text[128];
     bool is_ours = cy_is(err, CY_ERR_CANCELLED);
-    if (!is_ours) server->counters.client_aborts++;
+    if (!is_ours) server->counters->client_aborts++;
+    exchange->client_gone = true;
     if (exchange->phase == EXCHANGE_THINKING) {
         server->options.on_gone(server->options.context, exchange);
         exchange->phase = EXCHANGE_ANSWERING;
@@ -328,7 +331,7 @@ void exchange_refuse(struct http_exchange *exchange, uint16_t status, const char
 void exchange_answered(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;
-    carrier->server->counters.responses_by_class[exchange->status / 100 % 6]++;
+    carrier->server->counters->responses_by_class[exchange->status / 100 % 6]++;
     carrier_clear_timer(carrier);
     enum h1_body_step step = exchange_skip_body(exchange);
     if (!exchange->keep_alive) /* a client that would stay may be sending its next request already */

@@ -370,6 +370,10 @@ cy_err http_fetch_start(struct http_client *client, const struct http_fetch_opti
     }
     loop_timer_set(client->options.loop, &fetch->timer, options->timeout_ms);
     struct http_pool *pool = request->upstream->pool;
+    if (request->upstream->proxy_protocol) { /* it would have to name a client */
+        http_fetch_free(&fetch);
+        return CY_ERR(UNSUPPORTED);
+    }
     struct upstream_carrier *carrier = pool_take(pool, fetch, &fetch_events);
     if (carrier) upstream_clear_timer(carrier);
     err = carrier ? fetch_use(fetch, carrier)

@@ -270,7 +270,7 @@ static void h2_server_begin(struct h2_server_stream *server_stream)
 
 static void h2_server_count(struct h2_session *session)
 {
-    struct http_server_counters *counters = &h2_server_connection_of(session)->server->counters;
+    struct http_server_counters *counters = h2_server_connection_of(session)->server->counters;
     counters->bytes_in += session->read_bytes;
     counters->bytes_out += session->written_bytes;
     session->read_bytes = 0;
@@ -377,8 +377,8 @@ static void h2_server_closed(struct h2_session *session)
             h2_stream_release(stream);
     }
     h2_server_count(session);
-    CHECK(connection->server->counters.connections_open > 0);
-    connection->server->counters.connections_open--;
+    CHECK(connection->server->counters->connections_open > 0);
+    connection->server->counters->connections_open--;
     server_check_drained(connection->server);
 }
 
@@ -520,7 +520,7 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
     }
     server_link(server, &connection->listed);
     server->live_count++;
-    server->counters.connections_open++;
+    server->counters->connections_open++;
     loop_timer_set(server->options.loop, &connection->session.timer, server->options.header_timeout_ms);
     if (server->draining) h2_session_drain(&connection->session);
 }

@@ -43,6 +43,7 @@ struct http_request {
     bool secure; /* came over TLS */
     struct http_framing body;
     struct address client;
+    struct address local; /* what the client connected to; `bytes` 0: not known */
     uint32_t field_count;
     struct http_field fields[LIMIT_HTTP_FIELDS];
 };

@@ -45,7 +45,11 @@ static bool pool_format_text(struct http_pool *pool, uint8_t *space, size_t spac
 {
     struct builder text;
     builder_init(&text);
-    builder_printf(&text, is_v6 ? "[%.*s]:%u" : "%.*s:%u", CY_BYTES_ARG(pool->host), (unsigned)pool->port);
+    if (pool->host.data[0] == '/')
+        builder_printf(&text, "unix:%.*s", CY_BYTES_ARG(pool->host));
+    else
+        builder_printf(&text, is_v6 ? "[%.*s]:%u" : "%.*s:%u", CY_BYTES_ARG(pool->host),
+                       (unsigned)pool->port);
     bool ok = !text.failed && text.count <= space_bytes;
     if (ok) {
         memcpy(space, text.data, text.count);
@@ -65,7 +69,10 @@ cy_err pool_open(struct http_client *client, const struct pool_server *server, s
         return CY_OK;
     }
     struct address numeric;
-    bool is_numeric = !cy_failed(address_from_ip(host, server->port, &numeric));
+    bool is_unix = host.count > 0 && host.data[0] == '/'; /* no name of a host has one */
+    bool is_numeric = !cy_failed(is_unix ? address_from_path(host, &numeric)
+                                         : address_from_ip(host, server->port, &numeric));
+    if (is_unix && !is_numeric) return CY_ERR(BAD_ADDRESS);
     if (server->is_v6 && !is_numeric) return CY_ERR(BAD_ADDRESS);
     size_t text_bytes = host.count + sizeof "[]:65535";
     pool = mem_alloc_zeroed(sizeof *pool + host.count + 1 + text_bytes);

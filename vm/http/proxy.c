@@ -18,6 +18,7 @@
 #include "vm/base/check.h"
 #include "vm/http/server_internal.h"
 #include "vm/http/uri.h"
+#include "vm/net/proxy_protocol.h"
 
 #include <stdio.h>
 
@@ -50,7 +51,7 @@ void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cau
     struct exchange_carrier *carrier = exchange->carrier;
     const struct http_request *request = &exchange->request;
     char text[128];
-    carrier->server->counters.upstream_failures++;
+    carrier->server->counters->upstream_failures++;
     bool has_begun = exchange->status != 0;
     char key[160]; /* an upstream that is down is one line a second, not one for each request */
     snprintf(key, sizeof key, "upstream %.*s: %s (%s)",
@@ -98,6 +99,25 @@ static void proxy_on_total(struct timer *timer)
 
 static bool proxy_send(struct http_exchange *exchange, struct buffer *owned_head);
 
+/* The connection is this client's alone, and says so first. Gives NULL, and the head is gone, without memory. */
+static struct buffer *proxy_put_client(struct http_exchange *exchange, struct buffer *owned_head)
+{
+    const struct upstream *target = exchange->verdict->upstream;
+    struct builder text;
+    builder_init(&text);
+    proxy_protocol_write(target->proxy_protocol, &exchange->request.client, &exchange->request.local, &text);
+    cy_bytes header = builder_view(&text), rest = buffer_view(owned_head);
+    struct head_writer writer;
+    head_open(&writer, server_buffers(exchange->carrier->server), header.count + rest.count);
+    head_put(&writer, header);
+    head_put(&writer, rest);
+    struct buffer *joined = head_close(&writer);
+    if (text.failed) buffer_unref(&joined);
+    builder_fini(&text);
+    buffer_unref(&owned_head);
+    return joined;
+}
+
 static void proxy_use(struct http_exchange *exchange, struct upstream_carrier *upstream)
 {
     struct http_proxy *proxy = &exchange->proxy;
@@ -113,6 +133,11 @@ static void proxy_use(struct http_exchange *exchange, struct upstream_carrier *u
     struct buffer *head = proxy_write_request_head(exchange);
     if (!head) {
         proxy_fail(exchange, 503, "cannot write the request", CY_ERR(NO_MEMORY));
+        return;
+    }
+    if (exchange->verdict->upstream->proxy_protocol) head = proxy_put_client(exchange, head);
+    if (!head) {
+        proxy_fail(exchange, 503, "cannot write the PROXY header", CY_ERR(NO_MEMORY));
         return;
     }
     if (proxy_send(exchange, head)) upstream->type->want_input(upstream);
@@ -180,11 +205,13 @@ void proxy_start(struct http_exchange *exchange)
     uint8_t initial = exchange->request.method.data[0];
     if (CY_UNLIKELY(initial == 'O' || initial == 'T') && !proxy_count_forwards(exchange)) return;
     proxy->active = true;
+    proxy->start_ns = loop_turn_ns(exchange->carrier->server->options.loop);
     if (terms->times.total_ms) {
         proxy->total_timer.fire = proxy_on_total;
         loop_timer_set(exchange->carrier->server->options.loop, &proxy->total_timer, terms->times.total_ms);
     }
-    struct upstream_carrier *upstream = pool_take(pool, exchange, &proxy_events);
+    struct upstream_carrier *upstream = NULL;
+    if (!target->proxy_protocol) upstream = pool_take(pool, exchange, &proxy_events);
     if (upstream)
         proxy_use(exchange, upstream);
     else
@@ -211,6 +238,7 @@ bool proxy_retry(struct http_exchange *exchange)
     if (!unsent && !upstream->unprocessed && !proxy_is_idempotent(exchange->request.method)) return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
+    exchange->carrier->server->counters->upstream_retries++;
     proxy->request_sent = proxy->request_stopped = proxy->stream_ended = false;
     proxy->sent_bytes = 0;
     proxy_connect(exchange);

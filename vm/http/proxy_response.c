@@ -42,7 +42,8 @@ static bool proxy_write_client(struct http_exchange *exchange, size_t head_bytes
     if (ended && carrier->type->takes_trailers && !carrier->trailer)
         carrier->trailer = relay_take_trailer(&proxy->response);
     if (ended && proxy->upstream) {
-        bool clean = proxy->request_sent && !proxy->stream_ended && !proxy->upstream->input;
+        bool is_shared = exchange->verdict->upstream->proxy_protocol == 0; /* else it is this client's */
+        bool clean = is_shared && proxy->request_sent && !proxy->stream_ended && !proxy->upstream->input;
         proxy->upstream->type->release(&proxy->upstream, clean);
     }
     if (carrier->send->part_count > 0) {
@@ -186,6 +187,7 @@ static bool proxy_on_final(struct http_exchange *exchange)
     }
     exchange->status = answer->status;
     proxy->head_complete = true;
+    proxy->head_ns = loop_turn_ns(exchange->carrier->server->options.loop);
     upstream_drop_empty_input(proxy->upstream);
     return proxy_relay(exchange, head);
 }

@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SERVER_HEADER_TIMEOUT_MS 30000
 #define SERVER_KEEP_ALIVE_MS 75000
@@ -26,6 +27,7 @@ static void server_default(uint32_t *value, uint32_t when_zero)
 }
 
 static void server_on_drain_timer(struct timer *timer);
+static void server_on_idle_timer(struct timer *timer);
 static void server_on_stop_timer(struct timer *timer);
 
 static void server_default_bounds(struct http_server_options *options)
@@ -66,6 +68,9 @@ cy_err http_server_new(const struct http_server_options *options, struct http_se
     server_default(&server->options.connections_max, LIMIT_CONNECTIONS);
     server->date_second = INT64_MIN;
     server->drain_timer.fire = server_on_drain_timer;
+    server->idle_timer.fire = server_on_idle_timer;
+    server->counters = options->counters ? options->counters : &server->own_counters;
+    http_counters_restart(server->counters);
     server->stop_timer.fire = server_on_stop_timer;
     *server_out = server;
     return CY_OK;
@@ -96,7 +101,7 @@ cy_bytes server_date(struct http_server *server)
 
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out)
 {
-    *counters_out = server->counters;
+    *counters_out = *server->counters;
 }
 
 void server_link(struct http_server *server, struct server_connection *connection)
@@ -134,10 +139,16 @@ void server_make_room(struct http_server *server, const char *why)
     uint32_t count = connection_evict(server);
     log_write_keyed(server_log(server), LOG_WARN, why,
                     "%s: %u of them; closed %u that let us wait the longest", why,
-                    server->counters.connections_open + count, count);
+                    (unsigned)server->counters->connections_open + count, count);
 }
 
 /* -- listening ------------------------------------------------------------------------------------------- */
+
+void server_serve(struct http_listener *listener, struct stream *owned_stream)
+{
+    if (listener->tls && cy_failed(tls_server_stream(listener->tls, owned_stream, &owned_stream))) return;
+    connection_start(listener->server, owned_stream);
+}
 
 static void server_on_accept(struct loop_op *op)
 {
@@ -160,8 +171,10 @@ static void server_on_accept(struct loop_op *op)
     if (cy_failed(loop_socket_open_accepted(server->options.loop, accept->descriptor, &socket))) return;
     if (cy_failed(stream_tcp_new(server->options.loop, socket, &stream))) return;
     stream_set_addresses(stream, &accept->peer, NULL);
-    if (listener->tls && cy_failed(tls_server_stream(listener->tls, stream, &stream))) return;
-    connection_start(server, stream);
+    if (listener->wants_proxy_protocol)
+        intake_start(listener, stream);
+    else
+        server_serve(listener, stream);
 }
 
 /* The next try to accept comes by itself, a little later. */
@@ -178,9 +191,11 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
 
 void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
 {
-    struct tls_server *before = listener->tls;
-    listener->tls = tls ? tls_server_ref(tls) : NULL;
-    tls_server_unref(&before);
+    for (; listener; listener = listener->sibling) {
+        struct tls_server *before = listener->tls;
+        listener->tls = tls ? tls_server_ref(tls) : NULL;
+        tls_server_unref(&before);
+    }
 }
 
 cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, struct tls_server *tls,
@@ -211,11 +226,26 @@ cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, 
     return CY_OK;
 }
 
+cy_err http_listener_want_header(struct http_listener *listener, const struct address_range *trusted,
+                                 uint32_t trusted_count)
+{
+    if (trusted_count > LIMIT_PROXY_PROTOCOL_PEERS) return CY_ERR(TOO_MANY);
+    listener->wants_proxy_protocol = true;
+    listener->trusted_count = trusted_count;
+    if (trusted_count) memcpy(listener->trusted, trusted, trusted_count * sizeof *trusted);
+    return CY_OK;
+}
+
+void http_listener_join(struct http_listener *listener, struct http_listener *before)
+{
+    listener->sibling = before;
+}
+
 cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream)
 {
-    uint32_t before = server->counters.connections_open;
+    uint64_t before = server->counters->connections_open;
     connection_start(server, owned_stream);
-    return server->counters.connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
+    return server->counters->connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
 }
 
 /* -- the end --------------------------------------------------------------------------------------------- */
@@ -232,6 +262,7 @@ static void server_close_listeners(struct http_server *server)
 static void server_free_memory(struct http_server *server)
 {
     loop_timer_clear(server->options.loop, &server->drain_timer);
+    loop_timer_clear(server->options.loop, &server->idle_timer);
     loop_timer_clear(server->options.loop, &server->stop_timer);
     tunnel_free_memory(server);
     while (server->listeners) {
@@ -282,6 +313,7 @@ void http_server_free(struct http_server **server_pointer)
     server->draining = true;
     server->drained = NULL;
     server_close_listeners(server);
+    intake_close_all(server);
     server_cut_off(server);
     server->freed = true;
     server_release(server);
@@ -300,15 +332,25 @@ static void server_on_stop_timer(struct timer *timer)
     struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, stop_timer);
     log_write(server_log(server), LOG_WARN,
               "the time to stop is over: %u connections are cut off, %u of them tunnels",
-              server->counters.connections_open, server->counters.tunnels_open);
+              (unsigned)server->counters->connections_open, (unsigned)server->counters->tunnels_open);
     server_cut_off(server);
 }
 
 /* `drained` comes from a timer, so that the program is never called from inside a call of its own. */
 void server_check_drained(struct http_server *server)
 {
-    if (!server->draining || !server->drained || server->counters.connections_open > 0) return;
+    if (!server->draining || !server->drained || server->counters->connections_open > 0) return;
+    if (server->intake_count > 0) return;
     if (!timer_is_set(&server->drain_timer)) loop_timer_set(server->options.loop, &server->drain_timer, 0);
+}
+
+static void server_close_idle(struct http_server *server)
+{
+    intake_close_all(server);
+    for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
+        next = connection->next;
+        connection->type->drain(connection);
+    }
 }
 
 void http_server_drain(struct http_server *server, void (*drained)(void *context))
@@ -316,12 +358,29 @@ void http_server_drain(struct http_server *server, void (*drained)(void *context
     server->draining = true;
     server->drained = drained;
     server_close_listeners(server);
-    for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
-        next = connection->next;
-        connection->type->drain(connection);
-    }
+    server_close_idle(server);
     loop_timer_set(server->options.loop, &server->stop_timer, server->options.stop_ms);
     server_check_drained(server);
+}
+
+static void server_on_idle_timer(struct timer *timer)
+{
+    server_close_idle(CY_CONTAINER_OF(timer, struct http_server, idle_timer));
+}
+
+void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context))
+{
+    server->draining = true;
+    server->drained = drained;
+    server_close_listeners(server);
+    loop_timer_set(server->options.loop, &server->idle_timer, idle_ms);
+    loop_timer_set(server->options.loop, &server->stop_timer, server->options.stop_ms);
+    server_check_drained(server);
+}
+
+void http_server_set_access_log(struct http_server *server, struct access_log *access_log)
+{
+    server->options.access_log = access_log;
 }
 
 #undef SERVER_HEADER_TIMEOUT_MS

@@ -18,13 +18,16 @@
 #include "vm/base/log.h"
 #include "vm/http/client.h"
 #include "vm/http/message.h"
+#include "vm/http/metrics.h"
 #include "vm/http/verdict.h"
 #include "vm/net/stream.h"
 
 struct http_server;
 struct http_exchange;
+struct access_log;
 struct http_listener;
 struct tls_server;
+struct address_range;
 
 struct http_server_options {
     struct loop *loop;
@@ -46,6 +49,8 @@ struct http_server_options {
     uint32_t head_bytes_max;    /* 431 past it; 0 or more: LIMIT_HTTP_HEAD_BYTES */
     uint32_t fields_max;        /* 431 past it; 0 or more: LIMIT_HTTP_FIELDS */
     uint32_t stop_ms; /* after http_server_drain, until what still runs is cut off; 0: LIMIT_HTTP_STOP_MS */
+    struct http_server_counters *counters; /* borrowed; counted on. NULL: the server has its own */
+    struct access_log *access_log;         /* borrowed; NULL: none */
 };
 
 CY_NODISCARD cy_err http_server_new(const struct http_server_options *options,
@@ -59,6 +64,12 @@ CY_NODISCARD cy_err http_server_listen_tls(struct http_server *server, int owned
 void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls);
 /* The protocols that a server speaks, for tls_server_options.alpn. */
 cy_bytes http_server_alpn(void);
+/* Its connections begin with a PROXY protocol header, which says who the client is: behind a load balancer.
+ * `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
+CY_NODISCARD cy_err http_listener_want_header(struct http_listener *listener,
+                                              const struct address_range *trusted, uint32_t trusted_count);
+/* Another descriptor of the same address: http_listener_set_tls on the later one is for both. */
+void http_listener_join(struct http_listener *listener, struct http_listener *before);
 /* One connection from elsewhere: tests run a whole request over a loopback stream. Who the client is, and whether it
  * is secure, its stream_info says. */
 CY_NODISCARD cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream);
@@ -68,6 +79,11 @@ void http_server_set_bounds(struct http_server *server, const struct http_server
 /* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection:
  * close) and tunnels go on, for stop_ms, then cuts off what is left; then calls `drained` from the loop. */
 void http_server_drain(struct http_server *server, void (*drained)(void *context));
+/* The same where others serve already: clients between two requests may send another one, answered with Connection:
+ * close, for `idle_ms`. */
+void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context));
+/* From the next request on. NULL: none. */
+void http_server_set_access_log(struct http_server *server, struct access_log *access_log);
 /* Cuts everything off. on_gone is called for exchanges that wait for an answer. Operations of the loop are
  * still on their way: memory goes when the loop has delivered their cancellations, which the next turn does
  * (loop_wake before it, lest it waits for events when there was nothing to cancel). */
@@ -82,12 +98,6 @@ void http_exchange_fail(struct http_exchange *exchange, cy_bytes reason);
 void http_exchange_set_context(struct http_exchange *exchange, void *handler_context);
 void *http_exchange_context(const struct http_exchange *exchange);
 
-struct http_server_counters {
-    uint64_t connections, requests, responses_by_class[6], bytes_in, bytes_out, client_aborts,
-        upstream_failures, tunnels, evictions;
-    uint32_t connections_open, exchanges_open, tunnels_open;
-};
-/* So far only the tests of vm/http ask. */
 void http_server_read_counters(const struct http_server *server, struct http_server_counters *counters_out);
 
 #endif

@@ -78,8 +78,8 @@ void connection_close(struct http_connection *connection)
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
-    CHECK(server->counters.connections_open > 0);
-    server->counters.connections_open--;
+    CHECK(server->counters->connections_open > 0);
+    server->counters->connections_open--;
     connection_recycle(connection);
     server_check_drained(server);
 }
@@ -147,7 +147,7 @@ uint32_t connection_evict(struct http_server *server)
         since_ms[place] = since;
     }
     for (uint32_t i = 0; i < count; i++) oldest[i]->type->lose(oldest[i], CY_ERR(TIMEOUT));
-    server->counters.evictions += count;
+    server->counters->evictions += count;
     return count;
 }
 
@@ -186,6 +186,7 @@ static void connection_on_head(struct http_connection *connection)
     }
     const struct stream_info *info = stream_info(connection->stream);
     exchange->request.client = info->peer;
+    exchange->request.local = info->local;
     exchange->request.secure = info->secure;
     exchange->head_bytes = exchange->h1_head.used_bytes;
     exchange->client_keeps = wishes.keep_alive;
@@ -207,8 +208,8 @@ static void connection_hand_over_h2(struct http_connection *connection)
     connection->carrier.input = NULL;
     connection->stream = NULL;
     h2_server_start(server, stream);
-    CHECK(server->counters.connections_open > 0);
-    server->counters.connections_open--;
+    CHECK(server->counters->connections_open > 0);
+    server->counters->connections_open--;
     connection_recycle(connection);
     server_check_drained(server);
 }
@@ -286,7 +287,7 @@ static void connection_on_data(struct http_connection *connection, struct buffer
 {
     struct http_server *server = connection->carrier.server;
     size_t count = owned_buffer->end - owned_buffer->begin;
-    server->counters.bytes_in += count;
+    server->counters->bytes_in += count;
     if (connection->lingering) {
         buffer_unref(&owned_buffer);
         connection->lingered_bytes += count;
@@ -347,7 +348,7 @@ static void connection_on_written(struct stream_write *write)
     struct http_connection *connection = CY_CONTAINER_OF(write, struct connection_write, write)->connection;
     connection->carrier.writing = false;
     relay_hold_release(&connection->carrier.hold);
-    connection->carrier.server->counters.bytes_out += write->send.sent_bytes;
+    connection->carrier.server->counters->bytes_out += write->send.sent_bytes;
     if (!connection->stream) {
         connection_recycle(connection);
         return;
@@ -467,10 +468,10 @@ static void connection_on_ready(struct stream_ready *ready)
 
 void connection_start(struct http_server *server, struct stream *owned_stream)
 {
-    if (server->counters.connections_open >= server->options.connections_max && !server->draining)
+    if (server->counters->connections_open >= server->options.connections_max && !server->draining)
         server_make_room(server, "as many clients as may be");
     struct http_connection *connection = server->free_connections;
-    bool refused = server->draining || server->counters.connections_open >= server->options.connections_max;
+    bool refused = server->draining || server->counters->connections_open >= server->options.connections_max;
     if (!refused && connection) server->free_connections = connection->next;
     if (!refused && !connection) connection = mem_alloc(sizeof *connection);
     if (refused || !connection) {
@@ -486,8 +487,8 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     connection->ready.done = connection_on_ready;
     server_link(server, &connection->listed);
     server->live_count++;
-    server->counters.connections++;
-    server->counters.connections_open++;
+    server->counters->connections++;
+    server->counters->connections_open++;
     connection_set_quiet(connection);
     /* A connection on which nothing ever comes is worth no more than a slow head; a handshake counts. */
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.header_timeout_ms);

@@ -25,6 +25,7 @@
 #include "vm/http/h1.h"
 #include "vm/http/head_write.h"
 #include "vm/http/server.h"
+#include "vm/net/address_range.h"
 
 /* -- a proxied exchange: proxy.c ------------------------------------------------------------------------- */
 struct http_proxy {
@@ -40,7 +41,8 @@ struct http_proxy {
     bool head_complete;   /* of the final response */
     bool stream_ended;    /* the server will send no more */
     bool retried;
-    bool counts_forwards; /* OPTIONS or TRACE with Max-Forwards: the upstream gets `forwards_left` */
+    uint64_t start_ns, head_ns; /* when it began, and when the head of the final response came; 0: not yet */
+    bool counts_forwards;       /* OPTIONS or TRACE with Max-Forwards: the upstream gets `forwards_left` */
     uint32_t forwards_left;
     bool upgrade_sent;        /* the request asks for another protocol, so a 101 may come */
     uint64_t sent_bytes;      /* of the request, on this carrier */
@@ -70,6 +72,8 @@ struct http_exchange {
     struct relay request_body;
     size_t head_bytes; /* of the request's head, as a bound for the one that we write */
     uint64_t drained_bytes;
+    uint64_t start_ns;       /* when its head was there; 0: never */
+    uint64_t sent_bytes;     /* given to the carrier for the client, heads included */
     uint64_t wait_since_ms;  /* for more of the request's body */
     uint32_t slack_ms;       /* how long we would still wait for it; more with each byte */
     size_t body_offset;      /* of a RESPOND body: what has been written */
@@ -81,6 +85,7 @@ struct http_exchange {
     bool client_keeps;     /* the client and we would go on with its carrier after this exchange */
     bool keep_alive;       /* as the answer's head says */
     bool continue_waiting; /* the client waits for 100 before it sends its body */
+    bool client_gone;      /* before its end */
     bool wants_upgrade;    /* the client asks for another protocol behind a 101 */
     bool slack_given;
 
@@ -144,7 +149,11 @@ struct http_listener {
     struct http_server *server;
     struct loop_socket *socket; /* NULL: closed */
     struct loop_accept accept;
-    struct tls_server *tls; /* a reference; NULL: plain */
+    struct tls_server *tls;        /* a reference; NULL: plain */
+    struct http_listener *sibling; /* of the same address; NULL: none */
+    bool wants_proxy_protocol;
+    uint32_t trusted_count; /* 0: every peer */
+    struct address_range trusted[LIMIT_PROXY_PROTOCOL_PEERS];
 };
 
 #define SERVER_DATE_BYTES 29
@@ -157,12 +166,16 @@ struct http_server {
     struct h2_server *h2; /* NULL: nobody has spoken HTTP/2 yet */
     struct http_exchange *free_exchanges;
     struct connection_write *free_writes;
-    struct http_server_counters counters;
+    struct http_server_counters *counters; /* `own_counters`, or memory that other processes read */
+    struct http_server_counters own_counters;
     struct timer drain_timer, stop_timer; /* nothing is left; what is left is cut off */
+    struct timer idle_timer;              /* those between two requests go too */
     struct http_tunnel *free_tunnels;
     void (*drained)(void *context);
     int64_t date_second;
-    uint32_t live_count; /* connections and listeners whose completions may still come */
+    struct server_intake *intakes;
+    uint32_t intake_count; /* of them, not ended */
+    uint32_t live_count;   /* connections, intakes and listeners whose completions may still come */
     uint32_t listening_count;
     bool draining;
     bool freed; /* by its owner: memory goes with the last completion */
@@ -181,6 +194,13 @@ void server_unlink(struct http_server *server, struct server_connection *connect
 uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYTES]);
 /* Closes the oldest quiet clients and says so in the log (rate limited). */
 void server_make_room(struct http_server *server, const char *why);
+
+/* An accepted connection whose client is known by now. */
+void server_serve(struct http_listener *listener, struct stream *owned_stream);
+
+/* -- server_intake.c -- */
+void intake_start(struct http_listener *listener, struct stream *owned_stream);
+void intake_close_all(struct http_server *server);
 
 /* -- server_connection.c -- */
 void connection_start(struct http_server *server, struct stream *owned_stream);
@@ -205,6 +225,10 @@ void exchange_on_written(struct http_exchange *exchange);
 void exchange_client_gone(struct http_exchange *exchange, cy_err err);
 /* One of carrier.h's kinds. */
 void exchange_on_timeout(struct http_exchange *exchange, unsigned kind);
+
+/* -- exchange_record.c -- */
+/* Its end: time and, where there is a log, its line. */
+void exchange_record(struct http_exchange *exchange);
 
 /* -- exchange.c: for respond.c and proxy*.c -- */
 /* The client owes more of its body: waits for it, no longer than its least rate allows. */

@@ -46,8 +46,8 @@ static void tunnel_end(struct http_tunnel *tunnel, bool abort)
     if (abort) tunnel->upstream->type->shutdown(tunnel->upstream, true);
     tunnel->upstream->type->close(&tunnel->upstream);
     carrier->tunnel = NULL;
-    CHECK(server->counters.tunnels_open > 0);
-    server->counters.tunnels_open--;
+    CHECK(server->counters->tunnels_open > 0);
+    server->counters->tunnels_open--;
     tunnel->next = server->free_tunnels;
     server->free_tunnels = tunnel;
     carrier_end(carrier, abort ? CARRIER_END_ABORT : CARRIER_END_LAST);
@@ -230,7 +230,7 @@ void tunnel_start(struct http_exchange *exchange)
     struct exchange_carrier *carrier = exchange->carrier;
     struct http_server *server = carrier->server;
     struct http_tunnel *tunnel = tunnel_new(server);
-    server->counters.responses_by_class[1]++;
+    server->counters->responses_by_class[1]++;
     if (!tunnel) {
         exchange_client_gone(exchange, CY_ERR(NO_MEMORY));
         return;
@@ -247,8 +247,8 @@ void tunnel_start(struct http_exchange *exchange)
     exchange_free(exchange);
     carrier->exchange = NULL;
     carrier->tunnel = tunnel;
-    server->counters.tunnels++;
-    server->counters.tunnels_open++;
+    server->counters->tunnels++;
+    server->counters->tunnels_open++;
     tunnel_touch(tunnel);
     carrier_set_timer(carrier, CARRIER_TIMER_TUNNEL, tunnel_limit_ms(tunnel));
     if (tunnel_pump_up(tunnel)) tunnel_pump_down(tunnel);

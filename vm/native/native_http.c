@@ -177,12 +177,23 @@ enum native_outcome native_http_redirect(struct native_call *call)
     return native_http_finish(call, "http.redirect", err, fault, verdict);
 }
 
+static cy_err native_http_may_open(const struct runtime *runtime, cy_bytes url, const char **fault_out)
+{
+    cy_bytes unix_prefix = CY_BYTES("http://unix:");
+    if (!cy_bytes_start_with(url, unix_prefix)) return CY_OK;
+    cy_bytes path = cy_bytes_skip(url, unix_prefix.count);
+    cy_err err = serve_address_may(runtime, cy_bytes_slice(path, 0, cy_bytes_find(path, ':')));
+    if (cy_failed(err)) *fault_out = "a UNIX socket needs --allow write for its folder";
+    return err;
+}
+
 static cy_err native_http_open_upstream(struct native_call *call, cy_bytes url,
                                         struct upstream **upstream_out, const char **fault_out)
 {
     struct runtime *runtime = runtime_of(call->vm);
     *fault_out = NULL;
     CY_TRY(runtime_need_client(runtime));
+    CY_TRY(native_http_may_open(runtime, url, fault_out));
     return upstream_open(runtime->client, url, upstream_out, fault_out);
 }
 
@@ -195,12 +206,17 @@ static enum native_outcome native_http_bad_url(struct native_call *call, const c
 
 static enum native_outcome native_http_read_upstream(struct native_call *call, cy_value map,
                                                      struct http_times *times, struct tls_client **trust_out,
-                                                     cy_bytes *name_out)
+                                                     cy_bytes *name_out, uint8_t *proxy_protocol_out)
 {
     cy_value key, value;
-    size_t cursor = 0;
-    while (map_next(map, &cursor, &key, &value)) {
+    for (size_t i = 0; map_entry_at(map, i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
+        cy_bytes word = value.tag == TAG_STR ? string_bytes(value) : CY_BYTES_NONE;
+        bool is_v1 = cy_bytes_equal(word, CY_BYTES("v1")), is_v2 = cy_bytes_equal(word, CY_BYTES("v2"));
+        if (cy_bytes_equal(name, CY_BYTES("proxy_protocol")) && (is_v1 || is_v2)) {
+            *proxy_protocol_out = is_v1 ? 1 : 2;
+            continue;
+        }
         bool is_trust = cy_bytes_equal(name, CY_BYTES("trust")),
              is_name = cy_bytes_equal(name, CY_BYTES("name"));
         if ((is_trust || is_name) && value.tag == TAG_NIL) continue;
@@ -219,7 +235,8 @@ static enum native_outcome native_http_read_upstream(struct native_call *call, c
             return native_fail(
                 call, CY_ERR(VALUE),
                 "http.upstream: options are connect_ms, first_byte_ms, idle_ms, keep_alive_ms, "
-                "tunnel_ms, total_ms, trust (http.trust) and name (str), not \"%.*s\" (%s)",
+                "tunnel_ms, total_ms, trust (http.trust), name (str) and "
+                "proxy_protocol (\"v1\" or \"v2\"), not \"%.*s\" (%s)",
                 CY_BYTES_ARG(name), value_kind_text(call->vm, value));
     }
     return NATIVE_DONE;
@@ -232,14 +249,21 @@ enum native_outcome native_http_upstream(struct native_call *call)
     struct tls_client *trust = NULL;
     const char *fault = NULL;
     cy_value result;
+    uint8_t proxy_protocol = 0;
     struct http_times times = {0};
     if (native_has_arg(call, 1) &&
-        native_http_read_upstream(call, call->args[1], &times, &trust, &name) != NATIVE_DONE)
+        native_http_read_upstream(call, call->args[1], &times, &trust, &name, &proxy_protocol) != NATIVE_DONE)
         return NATIVE_FAIL;
     cy_err err = runtime_need_client(runtime_of(call->vm));
+    if (!cy_failed(err)) err = native_http_may_open(runtime_of(call->vm), url, &fault);
     if (!cy_failed(err))
         err = upstream_open_tls(runtime_of(call->vm)->client, url, trust, name, &upstream, &fault);
     if (cy_failed(err)) return native_http_bad_url(call, "http.upstream", err, url, fault);
+    err = upstream_set_proxy_protocol(upstream, proxy_protocol);
+    if (cy_failed(err)) {
+        upstream_unref(&upstream);
+        return native_fail(call, err, "http.upstream: no proxy_protocol for HTTP/2 and https");
+    }
     upstream_set_times(upstream, &times);
     err =
         opaque_new(call->vm, &native_http_upstream_type, upstream, upstream_memory_bytes(upstream), &result);

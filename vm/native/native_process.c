@@ -102,10 +102,16 @@ static enum native_outcome native_process_read_options(struct native_call *call,
                                    LIMIT_LABEL_BYTES);
             memcpy(runtime->workers.label, label.data, label.count);
             runtime->workers.label[label.count] = 0;
+        } else if (cy_bytes_equal(name, CY_BYTES("drain_ms")) && value.tag == TAG_INT) {
+            if (value.as.i < 1 || value.as.i > LIMIT_TIMEOUT_MS)
+                return native_fail(call, CY_ERR(VALUE), "%s: %s must be %lld..%lld, not %lld",
+                                   "process.workers", "drain_ms", 1ll, (long long)LIMIT_TIMEOUT_MS,
+                                   (long long)value.as.i);
+            runtime->workers.drain_ms = (uint64_t)value.as.i;
         } else {
             return native_fail(call, CY_ERR(VALUE),
-                               "process.workers: options are files (map), input (map), user (str) and label "
-                               "(str), not \"%.*s\" (%s)",
+                               "process.workers: options are files (map), input (map), user (str), label "
+                               "(str) and drain_ms (int), not \"%.*s\" (%s)",
                                CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }

@@ -13,6 +13,7 @@
 #include "vm/native/job.h"
 #include "vm/native/native.h"
 #include "vm/native/runtime_internal.h"
+#include "vm/native/serve_metrics.h"
 #include "vm/run/object.h"
 #include "vm/sys/clock.h"
 #include "vm/sys/random.h"
@@ -148,6 +149,8 @@ static void runtime_check_done(struct configuring *configuring, cy_value result)
     checking->exit_code = configuring->exit_code;
     if (checking->exit_code == EXIT_CODE_OK && !serve_take_result(configuring->runtime, result, false))
         checking->exit_code = EXIT_CODE_PROGRAM;
+    if (checking->exit_code == EXIT_CODE_OK && !serve_extra_check(configuring->runtime, result))
+        checking->exit_code = EXIT_CODE_CONFIGURATION;
     checking->ended = true;
     configuring_free(&configuring);
 }
@@ -200,10 +203,13 @@ static void runtime_become(struct runtime *runtime)
         .load_generation = runtime_load_generation,
         .check = runtime_check_generation,
         .on_ready = runtime_print_banner,
+        .drain_ms = workers->drain_ms,
+        .command = runtime->options->command,
     };
     fflush(stdout); /* a child must not print what the parent has buffered */
     const uint8_t *seed;
     cy_err err = runtime_make_shared(runtime);
+    if (!cy_failed(err)) err = serve_metrics_new(runtime, workers->count);
     if (!cy_failed(err)) err = runtime_tls_seed(runtime, &seed);
     if (cy_failed(err)) {
         fprintf(stderr, "%s: %s\n", runtime->options->program_name,
@@ -212,6 +218,7 @@ static void runtime_become(struct runtime *runtime)
         return;
     }
     snprintf(runtime->log.label, sizeof runtime->log.label, "%s", workers->label);
+    options.counters = &runtime->metrics->master;
     struct master_result result = {0};
     if (master_run(&options, &result) == MASTER_ENDED) {
         runtime_request_exit(runtime, result.exit_code);
@@ -360,6 +367,7 @@ static void runtime_close(struct runtime *runtime)
     job_shut(runtime);
     if (runtime->loop) loop_timer_clear(runtime->loop, &runtime->repeats_timer);
     runtime_flush(runtime);
+    serve_extra_close(runtime);
     for (uint32_t i = 0; i < runtime->literal_upstreams.count; i++) {
         struct upstream *upstream = runtime->literal_upstreams.entries[i].value.pointer;
         upstream_unref(&upstream);
@@ -376,6 +384,7 @@ static void runtime_close(struct runtime *runtime)
     builder_fini(&runtime->wanted);
     explicit_bzero(runtime->tls_seed, sizeof runtime->tls_seed);
     runtime_free_shared(runtime);
+    serve_metrics_free(runtime);
     if (!runtime->helpers_hang) path_rules_free(&runtime->rules);
     input_fini(runtime);
     runtime_output_shut(runtime);

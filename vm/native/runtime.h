@@ -28,6 +28,8 @@ struct runtime_options {
     const char
         *program_path; /* read again on reload; NULL: `program` is all there is (it was compiled in memory) */
     cy_bytes program;  /* the .toau, borrowed for the whole run */
+    const char *const
+        *command; /* argv of this process, ended by NULL, for binary upgrades; NULL: there are none */
     const char *const *args;
     int arg_count;
     uint32_t capabilities;              /* granted bits of enum capability */

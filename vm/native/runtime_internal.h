@@ -21,10 +21,12 @@
 #include "vm/native/interrupt.h"
 #include "vm/native/old_instances.h"
 #include "vm/native/runtime.h"
+#include "vm/net/address_range.h"
 #include "vm/net/dns.h"
 #include "vm/net/loop.h"
 #include "vm/net/master.h"
 #include "vm/net/tls.h"
+#include "vm/net/unix_socket.h"
 #include "vm/run/holds.h"
 #include "vm/run/vm.h"
 #include "vm/sys/output.h"
@@ -40,7 +42,8 @@ struct workers_request {
     char label[LIMIT_LABEL_BYTES + 1]; /* for the log; empty: none */
     wait_ticket ticket;                /* main, parked */
     uint32_t count;
-    char *user; /* owned; NULL: stay who we are */
+    uint64_t drain_ms; /* 0: LIMIT_WORKER_DRAIN_MS */
+    char *user;        /* owned; NULL: stay who we are */
 };
 
 /* One call of configure on its way. Counted by nobody: made by configure_start, freed by its `done`. */
@@ -64,6 +67,28 @@ struct loaded_program {
     struct loaded_program *next;
     struct program *program;
     cy_bytes bytes; /* owned copy: equal bytes are the same program */
+};
+
+/* A listener whose clients come through a load balancer. */
+struct serve_proxied {
+    char *address;          /* owned: as `listen` has it */
+    uint32_t trusted_count; /* 0: everybody */
+    struct address_range trusted[LIMIT_PROXY_PROTOCOL_PEERS];
+};
+
+/* What a server has beside its listeners: options of http.serve, or of what configure returns. */
+struct serve_extra {
+    char *log_to;       /* owned: "stdout" or a path; NULL: no access log */
+    char *admin;        /* owned: an address; NULL: none */
+    uint8_t log_format; /* enum access_log_format */
+    uint32_t proxied_count;
+    struct serve_proxied *proxied[LIMIT_SERVE_LISTEN]; /* owned */
+};
+
+/* A UNIX socket that listens without a master. */
+struct serve_socket {
+    struct builder path;
+    struct unix_socket_file file;
 };
 
 /* Where http.serve listens. */
@@ -93,6 +118,13 @@ struct serving {
     struct loop_socket *link_socket;
     struct loop_ready link_ready;
     struct http_call *free_calls;
+    struct serve_extra extra;
+    bool extra_by_configure; /* http.serve named none, so generations may change it */
+    struct access_log *access_log;
+    struct serve_socket sockets[LIMIT_SERVE_LISTEN + 1]; /* and admin */
+    uint32_t socket_count;
+    struct http_server *admin_server;
+    uint32_t undrained_count; /* servers */
 };
 
 /* A table of shared.table. */
@@ -144,6 +176,7 @@ struct runtime {
         outputs[2]; /* of descriptors 1 and 2, one for both where they are one file; NULL: written in place */
     struct timer repeats_timer;
     /* -- shared memory (native_shared.c), made before the workers -- */
+    struct serve_metrics *metrics;
     struct shared_table *counters;
     struct shared_named tables[LIMIT_SHARED_TABLES];
     uint32_t table_count;
@@ -253,6 +286,32 @@ CY_NODISCARD bool serve_listen(struct runtime *runtime);
 
 void serve_fini(struct runtime *runtime);
 void serve_free_calls(struct runtime *runtime); /* after vm_free */
+
+/* -- vm/native/serve_address.c ------------------------------------------------------------------------------- */
+
+/* May the program use this UNIX socket? As net.connect: only where it may write. */
+CY_NODISCARD cy_err serve_address_may(const struct runtime *runtime, cy_bytes path);
+/* Opens what the address names, and gives each descriptor to `take`, which owns it. False after a message and an exit
+ * request. */
+bool serve_address_open(struct runtime *runtime, const char *text,
+                        cy_err (*take)(void *context, int owned_descriptor), void *context);
+void serve_addresses_close(struct runtime *runtime); /* removes the files of UNIX sockets */
+
+/* -- vm/native/serve_extra.c --------------------------------------------------------------------------------- */
+
+/* One option. False: the name is none of ours, or its value has the wrong kind. Errors are in `err_out`, and in words
+ * in `fault`. */
+bool serve_extra_read(struct vm *vm, cy_bytes name, cy_value value, struct serve_extra *extra,
+                      struct builder *fault, cy_err *err_out);
+void serve_extra_fini(struct serve_extra *extra);
+/* NULL: no PROXY protocol there. */
+const struct serve_proxied *serve_extra_proxied(const struct serve_extra *extra, const char *address);
+/* What configure returned: would it do? For the checker. Messages are on stderr. */
+bool serve_extra_check(struct runtime *runtime, cy_value result);
+bool serve_extra_begin(struct runtime *runtime, cy_value result);  /* the first generation */
+void serve_extra_change(struct runtime *runtime, cy_value result); /* a newer one, adopted */
+void serve_extra_reopen(struct runtime *runtime);                  /* SIGUSR1 */
+void serve_extra_close(struct runtime *runtime);
 
 /* -- vm/native/serve_generation.c -------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include "vm/base/mem.h"
 #include "vm/native/native_http.h"
 #include "vm/native/runtime_internal.h"
+#include "vm/native/serve_metrics.h"
 #include "vm/sys/process.h"
 
 #include <signal.h>
@@ -130,14 +131,24 @@ static void serve_finish(struct runtime *runtime)
     serving->active = false;
     vm_complete(runtime->vm, serving->ticket, value_nil());
 }
-static void serve_drained(void *context) { serve_finish(context); }
-
-static void serve_stop(struct runtime *runtime)
+static void serve_drained(void *context)
 {
-    if (runtime->serving.stopping) return;
-    runtime->serving.stopping = true;
-    if (runtime->server && runtime->serving.ready) {
-        http_server_drain(runtime->server, serve_drained);
+    if (--((struct runtime *)context)->serving.undrained_count == 0) serve_finish(context);
+}
+
+/* `idle_ms` 0: clients between two requests are closed now. */
+static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
+{
+    struct serving *serving = &runtime->serving;
+    if (serving->stopping) return;
+    serving->stopping = true;
+    if (runtime->server && serving->ready) {
+        serving->undrained_count = serving->admin_server ? 2 : 1;
+        if (idle_ms)
+            http_server_hand_over(runtime->server, idle_ms, serve_drained);
+        else
+            http_server_drain(runtime->server, serve_drained);
+        if (serving->admin_server) http_server_drain(serving->admin_server, serve_drained);
     } else {
         serve_finish(runtime);
     }
@@ -165,11 +176,11 @@ static void serve_on_message(void *context, const struct worker_message *message
     struct runtime *runtime = context;
     switch (message->kind) {
     case WORKER_MESSAGE_STOP:
-    case WORKER_MESSAGE_MASTER_GONE: serve_stop(runtime); break;
+    case WORKER_MESSAGE_MASTER_GONE: serve_stop(runtime, message->idle_ms); break;
     case WORKER_MESSAGE_GENERATION:
         serve_generation_reload(runtime, message->generation, message->generation_number);
         break;
-    case WORKER_MESSAGE_REOPEN_LOGS: break; /* logs go to stderr, which is never ours to reopen */
+    case WORKER_MESSAGE_REOPEN_LOGS: serve_extra_reopen(runtime); break; /* stderr is never ours to reopen */
     }
 }
 
@@ -188,7 +199,7 @@ static void serve_signal_ready(struct loop_op *op)
     struct runtime *runtime =
         CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.signals_ready);
     if (cy_failed(op->err)) return;
-    while (signals_next(runtime->serving.signals_descriptor) != 0) serve_stop(runtime);
+    while (signals_next(runtime->serving.signals_descriptor) != 0) serve_stop(runtime, 0);
     loop_ready(runtime->serving.signals_socket, &runtime->serving.signals_ready);
 }
 
@@ -223,10 +234,25 @@ static bool serve_read_listen(struct serving *serving, struct native_call *call,
     return !cy_failed(err);
 }
 
+/* False: the name is no such option. */
+static bool serve_read_extra(struct runtime *runtime, struct native_call *call, cy_bytes name, cy_value value,
+                             bool *taken_out)
+{
+    struct builder fault;
+    cy_err err;
+    builder_init(&fault);
+    bool ours = serve_extra_read(call->vm, name, value, &runtime->serving.extra, &fault, &err);
+    *taken_out = ours && !cy_failed(err);
+    if (cy_failed(err)) native_fail(call, err, "http.serve: %.*s", CY_BYTES_ARG(builder_view(&fault)));
+    builder_fini(&fault);
+    return ours;
+}
+
 static enum native_outcome serve_read_options(struct runtime *runtime, struct native_call *call)
 {
     cy_value key, value;
     if (!native_has_arg(call, 0)) return NATIVE_DONE;
+    bool extra_taken;
     for (size_t i = 0; map_entry_at(call->args[0], i, &key, &value); i++) {
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         enum native_http_taken taken =
@@ -242,11 +268,13 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
             memcpy(runtime->serving.banner, text.data, text.count + 1);
         } else if (cy_bytes_equal(name, CY_BYTES("http2")) && value.tag == TAG_BOOL) {
             runtime->serving.bounds.refuses_http2 = !value.as.b;
+        } else if (serve_read_extra(runtime, call, name, value, &extra_taken)) {
+            if (!extra_taken) return NATIVE_FAIL;
         } else {
             return native_fail(
                 call, CY_ERR(VALUE),
-                "http.serve: options are listen (list), banner (str), http2 (bool), numbers for header_ms, "
-                "keep_alive_ms, "
+                "http.serve: options are listen (list), banner (str), http2 (bool), access_log (map), "
+                "proxy_protocol (map), admin (str), numbers for header_ms, keep_alive_ms, "
                 "body_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; not \"%.*s\" "
                 "(%s)",
                 CY_BYTES_ARG(name), value_kind_text(call->vm, value));
@@ -260,6 +288,7 @@ static void serve_forget_options(struct serving *serving)
     serve_addresses_fini(serving->listen, &serving->listen_count);
     mem_free(serving->banner);
     serving->banner = NULL;
+    serve_extra_fini(&serving->extra);
     serving->bounds = (struct http_server_options){0};
 }
 
@@ -275,6 +304,8 @@ static uint32_t serve_connections_max(void)
 static cy_err serve_open_server(struct runtime *runtime)
 {
     CY_TRY(runtime_need_client(runtime));
+    CY_TRY(serve_metrics_new(runtime, 1));
+    runtime->serving.extra_by_configure = !runtime->serving.extra.log_to && !runtime->serving.extra.admin;
     struct http_server_options options = runtime->serving.bounds;
     options.loop = runtime->loop;
     options.log = &runtime->log;
@@ -283,6 +314,7 @@ static cy_err serve_open_server(struct runtime *runtime)
     options.on_request = serve_on_request;
     options.on_gone = serve_on_gone;
     options.connections_max = serve_connections_max();
+    options.counters = serve_metrics_own(runtime);
     CY_TRY(http_server_new(&options, &runtime->server));
     return serve_watch(runtime);
 }
@@ -311,10 +343,15 @@ void serve_fini(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
     http_server_free(&runtime->server);
+    http_server_free(&serving->admin_server);
     if (serving->link_socket) loop_socket_close(&serving->link_socket);
     if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
     serve_generation_fini(runtime);
+    serve_addresses_close(runtime);
+    struct serve_extra extra = serving->extra; /* the log is still written to: serve_extra_close */
+    serving->extra = (struct serve_extra){.log_to = NULL};
     serve_forget_options(serving);
+    serving->extra = extra;
 }
 
 /* The calls themselves outlive the VM's last callbacks. */

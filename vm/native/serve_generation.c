@@ -71,7 +71,10 @@ static void serve_generation_first_done(struct configuring *configuring, cy_valu
         configuring->exit_code = EXIT_CODE_PROGRAM;
     if (configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring)) {
         serve_generation_take_banner(runtime, result);
-        serve_begin(runtime);
+        if (serve_extra_begin(runtime, result))
+            serve_begin(runtime);
+        else
+            runtime_request_exit(runtime, EXIT_CODE_CONFIGURATION);
     } else {
         runtime_request_exit(runtime, configuring->exit_code);
     }
@@ -89,6 +92,7 @@ static void serve_generation_reload_done(struct configuring *configuring, cy_val
                        serve_take_result(runtime, result, true);
         log_write(&runtime->log, adopted ? LOG_INFO : LOG_ERROR, "generation %u %s", configuring->number,
                   adopted ? "is serving" : "was refused; the one before it stays");
+        if (adopted) serve_extra_change(runtime, result);
         if (runtime->link) worker_adopted(runtime->link, configuring->number, adopted);
     }
     configuring_free(&configuring);

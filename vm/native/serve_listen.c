@@ -13,6 +13,7 @@
 #include "vm/base/mem.h"
 #include "vm/native/native_tls.h"
 #include "vm/native/runtime_internal.h"
+#include "vm/native/serve_metrics.h"
 #include "vm/run/native_call.h"
 #include "vm/run/object.h"
 
@@ -49,14 +50,13 @@ static cy_err serve_address_read(struct vm *vm, cy_value item, struct serve_addr
                        value_kind_text(vm, tls));
         return CY_ERR(TYPE);
     }
-    cy_bytes text = address.tag == TAG_STR ? string_bytes(address) : CY_BYTES_NONE, host;
-    uint16_t port;
-    bool inherited = cy_bytes_start_with(text, CY_BYTES("fd@"));
-    if (!inherited && cy_failed(address_split(text, &host, &port))) {
+    cy_bytes text = address.tag == TAG_STR ? string_bytes(address) : CY_BYTES_NONE;
+    if (!address_can_listen(text)) {
         builder_printf(
             fault,
             vm_text(vm,
-                    "\"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", \":80\", \"fd@3\""),
+                    "\"%.*s\" is no address; examples: \"127.0.0.1:80\", \"[::1]:80\", \":80\", \"fd@3\", "
+                    "\"unix:/run/web.sock\""),
             CY_BYTES_ARG(text));
         return CY_ERR(BAD_ADDRESS);
     }
@@ -100,42 +100,43 @@ void serve_addresses_fini(struct serve_address *rows, uint32_t *count)
 
 /* -- listening ------------------------------------------------------------------------------------------- */
 
-static cy_err serve_listen_alone(const char *text, int *descriptor_out)
+struct serve_taking {
+    struct runtime *runtime;
+    struct serve_address *row;
+};
+
+/* One of the address's descriptors: there is more than one after an upgrade to fewer workers. */
+static cy_err serve_take_listener(void *context, int owned_descriptor)
 {
-    cy_bytes host;
-    uint16_t port;
-    struct address address;
-    CY_TRY(address_split(cy_bytes_from_text(text), &host, &port));
-    if (host.count == 0) host = CY_BYTES("::"); /* both families: listen_open leaves IPV6_V6ONLY off */
-    CY_TRY(address_from_ip(host, port, &address));
-    return listen_open(&address, false, LIMIT_LISTEN_BACKLOG, descriptor_out);
+    const struct serve_taking *taking = context;
+    struct serve_address *row = taking->row;
+    struct http_listener *listener;
+    const struct serve_proxied *proxied = serve_extra_proxied(&taking->runtime->serving.extra, row->text);
+    CY_TRY(http_server_listen_tls(taking->runtime->server, owned_descriptor, row->tls, &listener));
+    if (row->listener) http_listener_join(listener, row->listener);
+    row->listener = listener;
+    return proxied ? http_listener_want_header(listener, proxied->trusted, proxied->trusted_count) : CY_OK;
+}
+
+static cy_err serve_take_admin(void *context, int owned_descriptor)
+{
+    return serve_admin_listen(context, owned_descriptor);
 }
 
 bool serve_listen(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
     for (uint32_t i = 0; i < serving->listen_count; i++) {
-        struct serve_address *row = &serving->listen[i];
-        int descriptor = -1;
-        struct address address;
-        cy_err err = runtime->link
-                         ? worker_listen(runtime->link, cy_bytes_from_text(row->text), &descriptor, &address)
-                         : serve_listen_alone(row->text, &descriptor);
-        if (!cy_failed(err))
-            err = http_server_listen_tls(runtime->server, descriptor, row->tls, &row->listener);
-        if (!cy_failed(err)) continue;
-        runtime_request_exit(runtime, EXIT_CODE_CANNOT_LISTEN);
-        /* Every worker meets a port in use; one says so. */
-        if (cy_is(err, CY_ERR_ADDRESS_IN_USE) && runtime->link && runtime->worker_index > 0) return false;
-        char why[128];
-        fprintf(stderr,
-                runtime->options->korean ? "%s: %s에서 기다릴 수 없습니다: %s\n"
-                                         : "%s: cannot listen on %s: %s\n",
-                runtime->options->program_name, row->text,
-                cy_err_describe(err, runtime->options->korean, why, sizeof why));
-        return false;
+        struct serve_taking taking = {runtime, &serving->listen[i]};
+        if (!serve_address_open(runtime, serving->listen[i].text, serve_take_listener, &taking)) return false;
     }
-    return true;
+    if (!serving->extra.admin) return true;
+    cy_err err = serve_admin_open(runtime);
+    if (cy_failed(err)) {
+        log_write(&runtime->log, LOG_ERROR, "admin: %s", cy_err_text(err, false));
+        return true;
+    }
+    return serve_address_open(runtime, serving->extra.admin, serve_take_admin, runtime);
 }
 
 /* -- a generation's addresses ---------------------------------------------------------------------------- */

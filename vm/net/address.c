@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <sys/un.h>
 
 #define ADDRESS_TEXT_BYTES 64 /* the longest is "[8 groups of 4]%scope", INET6_ADDRSTRLEN is 46 */
 
@@ -85,6 +86,53 @@ bool address_is_inherited(cy_bytes text, int *descriptor_out)
     return true;
 }
 
+cy_err address_from_path(cy_bytes path, struct address *address_out)
+{
+    struct sockaddr_un *name = (struct sockaddr_un *)&address_out->storage;
+    if (path.count == 0 || path.count >= sizeof name->sun_path || memchr(path.data, 0, path.count))
+        return CY_ERR(BAD_ADDRESS);
+    memset(address_out, 0, sizeof *address_out);
+    name->sun_family = AF_UNIX;
+    memcpy(name->sun_path, path.data, path.count);
+    address_out->bytes = sizeof *name;
+    return CY_OK;
+}
+
+bool address_split_unix(cy_bytes text, cy_bytes *path_out, int *mode_out)
+{
+    if (!cy_bytes_start_with(text, CY_BYTES("unix:"))) return false;
+    cy_bytes path = cy_bytes_skip(text, 5);
+    size_t query = cy_bytes_find(path, '?');
+    *mode_out = -1;
+    if (query < path.count) {
+        cy_bytes option = cy_bytes_skip(path, query + 1), word = CY_BYTES("mode=");
+        path = cy_bytes_slice(path, 0, query);
+        if (!cy_bytes_start_with(option, word)) return false;
+        option = cy_bytes_skip(option, word.count);
+        if (option.count < 3 || option.count > 4) return false;
+        *mode_out = 0;
+        for (size_t i = 0; i < option.count; i++) {
+            if (option.data[i] < '0' || option.data[i] > '7') return false;
+            *mode_out = *mode_out * 8 + (option.data[i] - '0');
+        }
+        if (*mode_out > 0777) return false;
+    }
+    struct address ignored;
+    if (path.count == 0 || path.data[0] != '/' || cy_bytes_find(path, '\n') < path.count) return false;
+    *path_out = path;
+    return !cy_failed(address_from_path(path, &ignored));
+}
+
+bool address_can_listen(cy_bytes text)
+{
+    cy_bytes part;
+    uint16_t port;
+    int number;
+    if (cy_bytes_start_with(text, CY_BYTES("unix:"))) return address_split_unix(text, &part, &number);
+    if (cy_bytes_start_with(text, CY_BYTES("fd@"))) return address_is_inherited(text, &number);
+    return !cy_failed(address_split(text, &part, &port));
+}
+
 void address_format(const struct address *address, bool with_port, struct builder *out)
 {
     char text[ADDRESS_TEXT_BYTES];
@@ -99,7 +147,12 @@ void address_format(const struct address *address, bool with_port, struct builde
     } else if (family == AF_INET6 && inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text)) {
         builder_printf(out, with_port ? "[%s]" : "%s", text);
     } else {
+        const struct sockaddr_un *local = (const struct sockaddr_un *)&address->storage;
+        bool has_path = family == AF_UNIX && address->bytes > offsetof(struct sockaddr_un, sun_path) &&
+                        local->sun_path[0] != 0;
         builder_text(out, family == AF_UNIX ? "unix" : "-");
+        if (has_path && with_port) /* the kernel does not promise a NUL */
+            builder_printf(out, ":%.*s", (int)sizeof local->sun_path, local->sun_path);
         return;
     }
     if (with_port) builder_printf(out, ":%u", address_port(address));

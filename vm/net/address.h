@@ -3,7 +3,7 @@
  * vm/net/address.h: where to listen and where to connect.
  *
  * Text forms: "127.0.0.1:80", "[::1]:80", ":80" (every address, both families), "fd@3" (an inherited listening
- * socket).
+ * socket), "unix:/run/a.sock" and "unix:/run/a.sock?mode=660" (for listening).
  */
 #ifndef CY_NET_ADDRESS_H
 #define CY_NET_ADDRESS_H
@@ -28,7 +28,13 @@ CY_NODISCARD cy_err address_split(cy_bytes text, cy_bytes *host_out, uint16_t *p
 CY_NODISCARD cy_err address_from_text(cy_bytes text, struct address *address_out);
 /* "fd@3": true and the descriptor's number. */
 CY_NODISCARD bool address_is_inherited(cy_bytes text, int *descriptor_out);
-/* "127.0.0.1:80", "[::1]:80". */
+/* The address of a UNIX socket; the path holds no NUL and fits into sun_path. BAD_ADDRESS otherwise. */
+CY_NODISCARD cy_err address_from_path(cy_bytes path, struct address *address_out);
+/* "unix:/path[?mode=OCTAL]" taken apart; `mode_out` -1 when none is written. False: it is none, or malformed. */
+CY_NODISCARD bool address_split_unix(cy_bytes text, cy_bytes *path_out, int *mode_out);
+/* May this stand in a `listen` option? */
+CY_NODISCARD bool address_can_listen(cy_bytes text);
+/* "127.0.0.1:80", "[::1]:80"; "unix:/path", where the path is known, else "unix". */
 void address_format(const struct address *address, bool with_port, struct builder *out);
 uint16_t address_port(const struct address *address);
 void address_set_port(struct address *address, uint16_t port);

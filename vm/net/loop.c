@@ -31,7 +31,8 @@ static const struct loop_backend *const loop_backends[] = {
 
 static void loop_read_clocks(struct loop *loop)
 {
-    loop->now_ms = loop_now_ns(loop) / 1000000u;
+    loop->turn_ns = loop_now_ns(loop);
+    loop->now_ms = loop->turn_ns / 1000000u;
     loop->wall_seconds = loop->backend->wall_ms(loop->state) / 1000;
 }
 
@@ -107,6 +108,7 @@ cy_err loop_flush(struct loop *loop)
 
 const char *loop_backend_name(const struct loop *loop) { return loop->backend->name; }
 uint64_t loop_now_ms(const struct loop *loop) { return loop->now_ms; }
+uint64_t loop_turn_ns(const struct loop *loop) { return loop->turn_ns; }
 uint64_t loop_now_ns(const struct loop *loop)
 {
     return loop->backend->clock_ns(loop->state) + loop->skipped_ns;

@@ -32,6 +32,8 @@ void loop_free(struct loop **loop); /* everything must have been closed and comp
 const char *loop_backend_name(const struct loop *loop);
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic, read once per turn */
 uint64_t loop_now_ns(const struct loop *loop); /* monotonic, read now */
+uint64_t loop_turn_ns(
+    const struct loop *loop); /* monotonic, read once per turn: when its events were collected */
 /* Seconds since 1970, read once per turn: for logs and the Date field. */
 int64_t loop_wall_seconds(const struct loop *loop);
 struct buffer_pool *loop_buffers(struct loop *loop);

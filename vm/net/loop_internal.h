@@ -137,7 +137,7 @@ struct loop {
     void *state;
     struct buffer_pool *buffers;
     struct timer_wheel *wheel;
-    uint64_t now_ms;
+    uint64_t now_ms, turn_ns;
     uint64_t skipped_ns; /* what tests let the clock go ahead of the system's */
     int64_t wall_seconds;
     struct loop_op *complete_first; /* completed, not yet delivered, in order of completion */

@@ -71,6 +71,13 @@ struct master {
     bool stopping;
     bool killed;
     uint64_t drain_end_ms;
+    uint32_t idle_ms;      /* what STOP tells */
+    bool upgrade_told;     /* the log has why it failed; its process has not ended yet */
+    pid_t successor;       /* a binary upgrade: the next master; 0: none */
+    int successor_channel; /* -1: none */
+    uint64_t successor_end_ms;
+    int predecessor; /* the channel to the master before this one, until we serve; -1: none */
+    struct master_counters own_counters, *counters;
     int exit_code;
 };
 
@@ -85,7 +92,9 @@ static void master_close(struct master *master)
         if (master->slots[i].channel >= 0) close(master->slots[i].channel);
     if (master->signals >= 0) close(master->signals);
     if (master->generation >= 0) close(master->generation);
-    master_listeners_free(&master->listeners);
+    if (master->successor_channel >= 0) close(master->successor_channel);
+    if (master->predecessor >= 0) close(master->predecessor);
+    master_listeners_free(&master->listeners, false);
     if (master->wanted_file >= 0) close(master->wanted_file);
     builder_fini(&master->candidate);
     builder_fini(&master->wanted);
@@ -98,16 +107,23 @@ static cy_err master_open(struct master *master, const struct master_options *op
 {
     static const int signals[] = {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD};
     CHECK(options->worker_count >= 1 && options->worker_count <= LIMIT_WORKERS);
-    *master = (struct master){
-        .options = options, .log = options->log, .signals = -1, .generation = -1, .wanted_file = -1};
+    *master = (struct master){.options = options,
+                              .log = options->log,
+                              .signals = -1,
+                              .generation = -1,
+                              .wanted_file = -1,
+                              .successor_channel = -1,
+                              .predecessor = -1};
+    master->counters = options->counters ? options->counters : &master->own_counters;
     builder_init(&master->candidate);
     builder_init(&master->wanted);
     builder_init(&master->banner);
     master->slots = mem_alloc_zeroed(options->worker_count * sizeof *master->slots);
-    master->entries = mem_alloc_zeroed((options->worker_count + 1) * sizeof *master->entries);
+    master->entries = mem_alloc_zeroed((options->worker_count + 2) * sizeof *master->entries);
     if (!master->slots || !master->entries) return CY_ERR(NO_MEMORY);
     for (uint32_t i = 0; i < options->worker_count; i++) master->slots[i].channel = -1;
     CY_TRY(master_listeners_new(options->worker_count, &master->listeners));
+    CY_TRY(upgrade_take(master->listeners, &master->predecessor));
     return signals_open(signals, CY_COUNT_OF(signals), &master->signals);
 }
 
@@ -121,15 +137,31 @@ static void master_kill_all(struct master *master)
     if (master->checker > 0) kill(master->checker, SIGKILL);
 }
 
-static void master_stop(struct master *master, int exit_code)
+/* Forgets the successor, and ends it unless it has taken over. */
+static void master_drop_successor(struct master *master, bool end)
+{
+    if (end && master->successor > 0) kill(master->successor, SIGKILL);
+    if (master->successor_channel >= 0) close(master->successor_channel);
+    master->successor_channel = -1;
+    if (!end) master->successor = 0;
+}
+
+static uint64_t master_drain_ms(const struct master *master)
+{
+    return master->options->drain_ms ? master->options->drain_ms : LIMIT_WORKER_DRAIN_MS;
+}
+
+/* `replaced`: others serve the same addresses by now. */
+static void master_stop_as(struct master *master, int exit_code, bool replaced)
 {
     if (master->stopping) return;
     master->stopping = true;
     master->exit_code = exit_code;
-    uint64_t drain_ms = master->options->drain_ms ? master->options->drain_ms : LIMIT_WORKER_DRAIN_MS;
-    master->drain_end_ms = master_now_ms() + drain_ms;
+    master->drain_end_ms = master_now_ms() + master_drain_ms(master);
+    if (replaced) master->idle_ms = (uint32_t)cy_min_size(LIMIT_UPGRADE_IDLE_MS, master_drain_ms(master) / 2);
+    master_drop_successor(master, !replaced);
     /* Workers close theirs; were ours still open, new clients would be let into a queue that nobody serves any more. */
-    master_listeners_free(&master->listeners);
+    master_listeners_free(&master->listeners, !replaced);
     if (master->checker > 0) kill(master->checker, SIGKILL);
     for (uint32_t i = 0; i < master_slot_count(master); i++) {
         struct master_slot *slot = &master->slots[i];
@@ -138,6 +170,8 @@ static void master_stop(struct master *master, int exit_code)
     }
 }
 
+static void master_stop(struct master *master, int exit_code) { master_stop_as(master, exit_code, false); }
+
 static bool master_is_over(const struct master *master)
 {
     bool finished = true;
@@ -145,7 +179,8 @@ static bool master_is_over(const struct master *master)
         if (master->slots[i].pid > 0) return false;
         if (!master->slots[i].finished) finished = false;
     }
-    return master->checker == 0 && (master->stopping || (finished && master->started));
+    return master->checker == 0 && master->successor == 0 &&
+           (master->stopping || (finished && master->started));
 }
 
 /* -- children -------------------------------------------------------------------------------------------- */
@@ -277,6 +312,7 @@ static void master_slot_ended(struct master *master, uint32_t index, int status)
     }
     if (now_ms - slot->started_ms >= LIMIT_WORKER_BACKOFF_MS) slot->backoff_ms = 0;
     slot->restart_ms = now_ms + slot->backoff_ms;
+    master->counters->workers_restarted++;
     if (WIFSIGNALED(status))
         log_write(master->log, LOG_ERROR, "worker %u was ended by signal %d; starting it again in %u ms",
                   index, WTERMSIG(status), (unsigned)slot->backoff_ms);
@@ -305,6 +341,7 @@ static void master_refuse(struct master *master, int exit_code, const char *why)
         master_stop(master, exit_code);
         return;
     }
+    master->counters->reloads_refused++;
     log_write(master->log, LOG_ERROR, "reload refused: %s; generation %u stays", why,
               master->generation_number);
 }
@@ -345,6 +382,7 @@ static void master_accept_generation(struct master *master)
     if (master->generation >= 0) close(master->generation);
     master->generation = descriptor;
     master->generation_number++;
+    if (master->started) master->counters->reloads++;
     if (master->started)
         log_write(master->log, LOG_INFO, "generation %u is accepted", master->generation_number);
     master->started = true; /* the loop now finds slots without a process, or with an older generation */
@@ -395,6 +433,91 @@ static void master_checker_ended(struct master *master, int status)
     if (master->reload_wanted && !master->stopping) master_load(master);
 }
 
+/* -- the next binary ------------------------------------------------------------------------------------- */
+
+/* The old one goes on. */
+static void master_upgrade_failed(struct master *master, const char *why)
+{
+    master->counters->upgrades_failed++;
+    log_write(master->log, LOG_ERROR, "upgrade failed: %s; this binary goes on", why);
+    master_drop_successor(master, true); /* reaped later */
+}
+
+static void master_upgrade(struct master *master)
+{
+    if (!master->options->command) {
+        log_write(master->log, LOG_WARN, "no upgrade: how this program was started is not known");
+    } else if (master->successor > 0) {
+        log_write(master->log, LOG_WARN, "no upgrade: one is on its way (process %d)",
+                  (int)master->successor);
+    } else if (!master->all_ready || master->stopping) {
+        log_write(master->log, LOG_WARN, "no upgrade: this master is %s",
+                  master->stopping ? "stopping" : "not serving yet");
+    } else {
+        cy_err err = upgrade_start(master->options->command, master->listeners, &master->successor,
+                                   &master->successor_channel);
+        if (cy_failed(err)) {
+            master->successor = 0;
+            master_upgrade_failed(master, cy_err_text(err, false));
+            return;
+        }
+        master->successor_end_ms = master_now_ms() + LIMIT_UPGRADE_READY_MS;
+        log_write(master->log, LOG_INFO, "upgrade: process %d is starting", (int)master->successor);
+    }
+}
+
+static void master_on_successor(struct master *master)
+{
+    struct master_packet packet;
+    int descriptor;
+    char text[128];
+    cy_err err = master_packet_receive(master->successor_channel, &packet, &descriptor);
+    if (descriptor >= 0) close(descriptor);
+    if (cy_is(err, CY_ERR_SYSTEM) && (err.detail == EAGAIN || err.detail == EWOULDBLOCK)) return;
+    if (!cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADED) {
+        log_write(master->log, LOG_INFO, "upgrade: process %d serves; this one leaves",
+                  (int)master->successor);
+        master_stop_as(master, 0, true);
+        return;
+    }
+    if (!cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADE_FAILED) err = packet.err;
+    if (cy_is(err, CY_ERR_CLOSED)) { /* its end says more (SIGCHLD) */
+        close(master->successor_channel);
+        master->successor_channel = -1;
+        return;
+    }
+    master->upgrade_told = true;
+    master_upgrade_failed(master, cy_failed(err) ? cy_err_describe(err, false, text, sizeof text)
+                                                 : "the new process sent nonsense");
+}
+
+static void master_successor_ended(struct master *master, int status)
+{
+    if (master->successor_channel >= 0) master_on_successor(master); /* what it said before it ended */
+    master->successor = 0;
+    if (master->stopping) return;
+    char why[64];
+    if (WIFEXITED(status))
+        snprintf(why, sizeof why, "the new process ended with exit code %d", WEXITSTATUS(status));
+    else
+        snprintf(why, sizeof why, "the new process was ended by signal %d", WTERMSIG(status));
+    if (!master->upgrade_told) master_upgrade_failed(master, why);
+    master->upgrade_told = false;
+}
+
+/* To the master before this one: all of us serve. */
+static void master_tell_predecessor(struct master *master)
+{
+    master_listeners_drop_unclaimed(master->listeners);
+    if (master->predecessor < 0) return;
+    cy_err err =
+        master_packet_send(master->predecessor, MASTER_PACKET_UPGRADED, 0, CY_OK, NULL, CY_BYTES_NONE, -1);
+    if (cy_failed(err))
+        log_write(master->log, LOG_WARN, "the master before this one is gone: %s", cy_err_text(err, false));
+    close(master->predecessor);
+    master->predecessor = -1;
+}
+
 /* Only processes of ours are asked for: this library may live in a program that has other children. */
 static void master_reap(struct master *master)
 {
@@ -405,6 +528,8 @@ static void master_reap(struct master *master)
             master_slot_ended(master, i, status);
     if (master->checker > 0 && waitpid(master->checker, &status, WNOHANG) == master->checker)
         master_checker_ended(master, status);
+    if (master->successor > 0 && waitpid(master->successor, &status, WNOHANG) == master->successor)
+        master_successor_ended(master, status);
 }
 
 /* -- packets --------------------------------------------------------------------------------------------- */
@@ -429,11 +554,12 @@ static void master_on_ready(struct master *master, uint32_t index, cy_bytes bann
     for (uint32_t i = 0; i < master_slot_count(master); i++)
         if (!master->slots[i].ready) return;
     master->all_ready = true;
+    master_tell_predecessor(master);
     if (master->options->on_ready)
         master->options->on_ready(master->options->context, builder_view(&master->banner));
 }
 
-static void master_on_listen(struct master *master, uint32_t index, cy_bytes text)
+static void master_on_listen(struct master *master, uint32_t index, uint32_t number, cy_bytes text)
 {
     int descriptor = -1;
     struct address address = {.bytes = 0};
@@ -442,7 +568,7 @@ static void master_on_listen(struct master *master, uint32_t index, cy_bytes tex
     if (master->listeners && master->all_ready && !master_listeners_have(master->listeners, text))
         err = CY_ERR(PERMISSION);
     else if (master->listeners)
-        err = master_listeners_get(master->listeners, index, text, &descriptor, &address);
+        err = master_listeners_get(master->listeners, index, number, text, &descriptor, &address);
     /* The worker waits for this answer and reads nothing else, so the channel has room. */
     if (!master_send(&master->slots[index], MASTER_PACKET_LISTENING, 0, err, &address,
                      cy_failed(err) ? -1 : descriptor))
@@ -462,7 +588,7 @@ static bool master_on_packet(struct master *master, uint32_t index, const struct
 {
     cy_bytes text = cy_bytes_of(packet->text, packet->text_bytes);
     switch (packet->kind) {
-    case MASTER_PACKET_LISTEN: master_on_listen(master, index, text); return true;
+    case MASTER_PACKET_LISTEN: master_on_listen(master, index, packet->number, text); return true;
     case MASTER_PACKET_READY: master_on_ready(master, index, text); return true;
     case MASTER_PACKET_ADOPTED:
         if (cy_failed(packet->err)) master_on_refused(master, index, packet->number);
@@ -515,7 +641,7 @@ static bool master_tell(struct master *master)
             slot->reopen_wanted = !master_send(slot, MASTER_PACKET_REOPEN_LOGS, 0, CY_OK, NULL, -1);
         bool stop = master->stopping || slot->replace;
         if (stop && !slot->stop_sent)
-            slot->stop_sent = master_send(slot, MASTER_PACKET_STOP, 0, CY_OK, NULL, -1);
+            slot->stop_sent = master_send(slot, MASTER_PACKET_STOP, master->idle_ms, CY_OK, NULL, -1);
         if (slot->reopen_wanted || (stop && !slot->stop_sent)) full = true;
     }
     return full;
@@ -533,9 +659,7 @@ static void master_on_signal(struct master *master, int signal_number)
     case SIGUSR1:
         for (uint32_t i = 0; i < master_slot_count(master); i++) master->slots[i].reopen_wanted = true;
         break;
-    case SIGUSR2:
-        log_write(master->log, LOG_WARN, "binary upgrade (SIGUSR2) is not supported yet; use a restart");
-        break;
+    case SIGUSR2: master_upgrade(master); break;
     default: /* SIGTERM, SIGINT */
         if (master->stopping)
             master_kill_all(master);
@@ -562,6 +686,8 @@ static int master_timeout_ms(const struct master *master, bool retry)
 {
     uint64_t now_ms = master_now_ms(), end_ms = retry ? now_ms + MASTER_RETRY_MS : UINT64_MAX;
     if (master->stopping && !master->killed && master->drain_end_ms < end_ms) end_ms = master->drain_end_ms;
+    if (master->successor > 0 && !master->stopping && master->successor_end_ms < end_ms)
+        end_ms = master->successor_end_ms;
     for (uint32_t i = 0; master->started && !master->stopping && i < master_slot_count(master); i++) {
         const struct master_slot *slot = &master->slots[i];
         if (slot->pid == 0 && !slot->finished && slot->restart_ms < end_ms) end_ms = slot->restart_ms;
@@ -577,16 +703,23 @@ static void master_wait(struct master *master, bool retry)
         master->entries[i] =
             (struct pollfd){.fd = master->slots[i].channel, .events = POLLIN}; /* -1 is skipped */
     master->entries[count] = (struct pollfd){.fd = master->signals, .events = POLLIN};
-    if (poll(master->entries, count + 1, master_timeout_ms(master, retry)) < 0)
+    master->entries[count + 1] = (struct pollfd){.fd = master->successor_channel, .events = POLLIN};
+    if (poll(master->entries, count + 2, master_timeout_ms(master, retry)) < 0)
         return; /* EINTR: look again */
     /* Packets before ends: what a worker said before it died counts. */
     for (uint32_t i = 0; i < count; i++)
         if (master->entries[i].revents && master->slots[i].channel >= 0) master_receive(master, i);
+    if (master->entries[count + 1].revents && master->successor_channel >= 0) master_on_successor(master);
     for (int number; (number = signals_next(master->signals)) != 0;) master_on_signal(master, number);
     master_reap(master);
     if (master->stopping && !master->killed && master_now_ms() >= master->drain_end_ms) {
         log_write(master->log, LOG_WARN, "workers did not finish in time; ending them");
         master_kill_all(master);
+    }
+    if (master->successor > 0 && !master->stopping && master_now_ms() >= master->successor_end_ms) {
+        master->upgrade_told = true;
+        master->successor_end_ms = UINT64_MAX; /* told once */
+        master_upgrade_failed(master, "the new process did not serve in time");
     }
 }
 
@@ -601,6 +734,8 @@ enum master_role master_run(const struct master_options *options, struct master_
         result_out->exit_code = EXIT_CODE_INTERNAL;
         return MASTER_ENDED;
     }
+    if (master.predecessor >= 0)
+        log_write(master.log, LOG_INFO, "taking over from process %d", (int)getppid());
     master_load(&master);
     while (!master_is_over(&master)) {
         if (master_start_due(&master, result_out)) return MASTER_WORKER;

@@ -8,7 +8,8 @@
  *     SIGHUP          load, check in a child; accepted: numbered, sealed, sent to every worker; refused: the old one
  *     stays SIGTERM SIGINT  graceful stop: workers finish what they have; a second one, or the drain time, ends them
  *     SIGUSR1         workers reopen logs
- *     SIGUSR2         binary upgrade: not supported yet, and the log says so
+ *     SIGUSR2         binary upgrade: the command we were started with is started again, the listeners in its hands;
+ *     once it serves, our workers finish what they have and we leave. Where it fails we go on, and the log says why
  *
  * Invariant: the master runs no program code after the first fork, holds no loop and no thread, and signals only
  *       processes that it forked and has not reaped. It keeps the listening descriptor of each (address, worker
@@ -32,6 +33,9 @@ struct master_options {
     struct log *log;       /* borrowed */
     void *context;
     uint64_t drain_ms; /* time for a graceful stop; 0: LIMIT_WORKER_DRAIN_MS */
+    /* argv of this process, for a binary upgrade: its first word is looked up again. NULL: there is no upgrade. */
+    const char *const *command;
+    struct master_counters *counters; /* NULL: nobody wants to know */
     /* In the master: reads the bytes of a new generation; on failure a message for people. */
     /* `wanted` is what earlier checks of it asked for, one after the other. */
     cy_err (*load_generation)(void *context, cy_bytes wanted, struct builder *bytes_out,
@@ -42,6 +46,11 @@ struct master_options {
     int (*check)(void *context, cy_bytes generation, struct builder *wanted_out);
     /* In the master, once: every worker is ready. `banner` is what worker 0 said. */
     void (*on_ready)(void *context, cy_bytes banner);
+};
+
+/* Written by the master, read by anybody: it lies in memory that all share. */
+struct master_counters {
+    uint64_t workers_restarted, reloads, reloads_refused, upgrades_failed;
 };
 
 struct worker_link;
@@ -69,17 +78,19 @@ struct worker_message {
     enum worker_message_kind kind;
     uint32_t generation_number;
     cy_bytes generation; /* borrowed during the call */
+    uint32_t idle_ms;    /* STOP: others serve already; clients between two requests may stay so long */
 };
 
 void worker_link_free(struct worker_link **link);
 /* The generation to start with; appends its bytes. Waits for the master; CLOSED when it is gone. */
 CY_NODISCARD cy_err worker_generation(struct worker_link *link, uint32_t *number_out,
                                       struct builder *bytes_out);
-/* A listening descriptor for this worker, opened or kept by the master: "127.0.0.1:80", ":80", "fd@3". Port 0 becomes
- * one port for all workers. `*actual_out` has the real port. Waits for the master. ADDRESS_IN_USE, PERMISSION,
- * BAD_ADDRESS... */
-CY_NODISCARD cy_err worker_listen(struct worker_link *link, cy_bytes text, int *owned_descriptor_out,
-                                  struct address *actual_out);
+/* A listening descriptor for this worker, opened or kept by the master: "127.0.0.1:80", ":80", "fd@3", "unix:/path".
+ * Port 0 becomes one port for all workers. `*actual_out` has the real port. Waits for the master. ADDRESS_IN_USE,
+ * PERMISSION, BAD_ADDRESS... Ask with index 0, 1, ... until NOT_FOUND: after an upgrade to fewer workers there may be
+ * more than one. */
+CY_NODISCARD cy_err worker_listen(struct worker_link *link, cy_bytes text, uint32_t index,
+                                  int *owned_descriptor_out, struct address *actual_out);
 /* Everything is open and requests are served. At most CHANNEL_MESSAGE_BYTES / 2 of the banner are kept. */
 void worker_ready(struct worker_link *link, cy_bytes banner);
 /* The answer to WORKER_MESSAGE_GENERATION. */

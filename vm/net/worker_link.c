@@ -56,6 +56,7 @@ struct worker_link {
     bool gone;
     /* Came while an answer was awaited; handed over at the next worker_link_receive. */
     bool pending_stop;
+    uint32_t pending_idle_ms;
     bool pending_reopen;
     int pending_generation; /* descriptor, -1: none */
     uint32_t pending_number;
@@ -112,7 +113,10 @@ static void worker_link_keep(struct worker_link *link, const struct master_packe
                              int owned_descriptor)
 {
     switch (packet->kind) {
-    case MASTER_PACKET_STOP: link->pending_stop = true; break;
+    case MASTER_PACKET_STOP:
+        link->pending_stop = true;
+        link->pending_idle_ms = packet->number;
+        break;
     case MASTER_PACKET_REOPEN_LOGS: link->pending_reopen = true; break;
     case MASTER_PACKET_GENERATION:
         if (owned_descriptor < 0) break;
@@ -160,11 +164,11 @@ cy_err worker_generation(struct worker_link *link, uint32_t *number_out, struct 
     return err;
 }
 
-cy_err worker_listen(struct worker_link *link, cy_bytes text, int *owned_descriptor_out,
+cy_err worker_listen(struct worker_link *link, cy_bytes text, uint32_t index, int *owned_descriptor_out,
                      struct address *actual_out)
 {
     if (text.count == 0 || text.count > MASTER_TEXT_BYTES_MAX) return CY_ERR(BAD_ADDRESS);
-    CY_TRY(worker_link_send(link, MASTER_PACKET_LISTEN, 0, CY_OK, text));
+    CY_TRY(worker_link_send(link, MASTER_PACKET_LISTEN, index, CY_OK, text));
     struct master_packet packet;
     int descriptor;
     CY_TRY(worker_link_await(link, MASTER_PACKET_LISTENING, &packet, &descriptor));
@@ -228,7 +232,7 @@ static void worker_link_hand_over(struct worker_link *link,
     if (link->pending_generation >= 0) worker_link_hand_generation(link, &message, on_message, context);
     if (link->pending_stop) {
         link->pending_stop = false;
-        message = (struct worker_message){.kind = WORKER_MESSAGE_STOP};
+        message = (struct worker_message){.kind = WORKER_MESSAGE_STOP, .idle_ms = link->pending_idle_ms};
         on_message(context, &message);
     }
     if (link->gone) {

@@ -18,9 +18,11 @@
 #include "vm/sys/thread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +33,7 @@ struct output {
     pthread_cond_t more, progress;
     pthread_t thread;
     int descriptor;
+    size_t step_bytes;       /* at most in one write */
     size_t begin, count;     /* in the ring */
     uint64_t dropped;        /* pieces, ever */
     uint64_t dropped_untold; /* of them, not yet told */
@@ -67,13 +70,22 @@ static bool output_write_out(struct output *output, const char *text, size_t cou
     return true;
 }
 
+/* Several processes may write to one file: what one write takes ends with a line where it can. */
+static size_t output_whole_lines(const char *text, size_t count)
+{
+    for (size_t end = count; end > 0; end--)
+        if (text[end - 1] == '\n') return end;
+    return count;
+}
+
 /* Under the lock: the next bytes to write. A loss is told as soon as there is room again, before what came after it. */
 static size_t output_take(struct output *output, char *room)
 {
-    size_t count = cy_min_size(output->count, OUTPUT_STEP_BYTES);
+    size_t count = cy_min_size(output->count, output->step_bytes);
     size_t first = cy_min_size(count, sizeof output->ring - output->begin);
     memcpy(room, output->ring + output->begin, first);
     memcpy(room + first, output->ring, count - first);
+    if (count < output->count) count = output_whole_lines(room, count);
     output->begin = (output->begin + count) % sizeof output->ring;
     output->count -= count;
     return count;
@@ -125,6 +137,9 @@ cy_err output_new(int descriptor, struct output **output_out)
     if (!output) return CY_ERR(NO_MEMORY);
     memset(output, 0, offsetof(struct output, ring));
     output->descriptor = descriptor;
+    struct stat file; /* a pipe takes no more than PIPE_BUF bytes without another's between them */
+    bool is_pipe = fstat(descriptor, &file) == 0 && S_ISFIFO(file.st_mode);
+    output->step_bytes = is_pipe ? PIPE_BUF : OUTPUT_STEP_BYTES;
     pthread_condattr_t monotonic;
     CHECK(pthread_condattr_init(&monotonic) == 0);
 #ifndef __APPLE__

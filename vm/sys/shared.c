@@ -44,6 +44,19 @@ struct shared_table {
 
 static size_t shared_bytes(uint32_t places) { return places * sizeof(struct shared_entry) + 64; }
 
+cy_err shared_memory_new(size_t bytes, void **memory_out)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return cy_err_from_errno(errno);
+    *memory_out = memory;
+    return CY_OK;
+}
+
+void shared_memory_free(void *memory, size_t bytes)
+{
+    if (memory) munmap(memory, bytes);
+}
+
 cy_err shared_table_new(uint32_t keys, hash_seed seed, struct shared_table **table_out)
 {
     CHECK(keys > 0 && keys <= LIMIT_SHARED_ENTRIES);
@@ -52,10 +65,11 @@ cy_err shared_table_new(uint32_t keys, hash_seed seed, struct shared_table **tab
     uint32_t places = 16;
     while (places < 2 * keys) places *= 2;
     table->bytes = shared_bytes(places);
-    void *memory = mmap(NULL, table->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
+    void *memory;
+    cy_err err = shared_memory_new(table->bytes, &memory);
+    if (cy_failed(err)) {
         mem_free(table);
-        return cy_err_from_errno(errno);
+        return err;
     }
     table->entries = memory;
     table->entry_count = places;

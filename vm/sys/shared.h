@@ -13,6 +13,10 @@
 #include "vm/base/error.h"
 #include "vm/base/hash.h"
 
+/* Zeroed memory of this process and of those that it forks from now on. */
+CY_NODISCARD cy_err shared_memory_new(size_t bytes, void **memory_out);
+void shared_memory_free(void *memory, size_t bytes); /* of this process only; NULL is allowed */
+
 struct shared_table;
 
 /* Memory for `entries` keys, all of it now. Keys are hashed with `seed`, which nobody outside may know. */

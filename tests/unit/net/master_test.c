@@ -122,7 +122,7 @@ static CY_NORETURN void master_test_work(struct master_world *world, const struc
     if (cy_failed(worker_generation(worker.link, &number, &worker.generation)) || number == 0) _exit(70);
     int listener;
     struct address address;
-    cy_err err = worker_listen(worker.link, cy_bytes_from_text(world->listen), &listener, &address);
+    cy_err err = worker_listen(worker.link, cy_bytes_from_text(world->listen), 0, &listener, &address);
     if (cy_failed(err)) _exit(cy_is(err, CY_ERR_ADDRESS_IN_USE) ? 5 : 2);
     struct builder banner;
     builder_init(&banner);
@@ -476,7 +476,7 @@ START_TEST(test_other_signals)
     master_test_start(&world);
     master_test_await_ready(&world);
     kill(world.master, SIGUSR2);
-    master_test_await_log(&world, "binary upgrade (SIGUSR2) is not supported yet");
+    master_test_await_log(&world, "no upgrade: how this program was started is not known");
     kill(world.master, SIGUSR1);
     char line[64];
     for (int i = 0; i < 2; i++) {

@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/system/upgrade_test.py: proves that SIGUSR2 replaces the running binary without a request being lost: on new
+# connections, on kept ones, on UNIX sockets, with more workers than before and with fewer; that a binary which does not
+# come up leaves the old one serving; that SIGUSR1 opens the access log again; and that numbers outlive their worker.
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from harness import (CROWNYC, DEADLINE_S, EXIT_OK, Program, check, check_equal, check_in, children_of,  # noqa: E402
+                     environment, free_port, request, run_all, wait_until)
+
+SERVER = """
+import "fs"
+import "http"
+import "int"
+import "process"
+import "text"
+
+export fn main(args) {{
+    process.workers(int.parse(text.trim(fs.read("{folder}/workers"))), {{drain_ms: 20000}})
+    http.serve({{listen: [{listen}], admin: "127.0.0.1:{admin}", banner: "serving",
+        access_log: {{to: "{folder}/access.log", format: "json"}}}})
+}}
+
+export fn handle(request) {{ return http.respond(200, "x") }}
+"""
+
+
+class Server(Program):
+    """A server whose command is a link on PATH, so that a test can put another binary there."""
+
+    def __init__(self, folder, workers=2, listen=None):
+        self.port, self.admin, self.folder = free_port(), free_port(), folder
+        (folder / "workers").write_text(str(workers))
+        source = folder / "server.han"
+        source.write_text(SERVER.format(folder=folder, admin=self.admin, listen=listen or f'"127.0.0.1:{self.port}"'))
+        (folder / "bin").mkdir()
+        self.link = folder / "bin/crownyc-under-test"
+        self.link.symlink_to(CROWNYC)
+        os.environ["PATH"] = f"{folder}/bin:{os.environ['PATH']}"
+        super().__init__([self.link.name, "run", "--allow", "write", str(source)], cwd=folder)
+        self.wait_line("serving")
+
+    def upgrade(self, workers=None):
+        """Gives the next master's process once the one before has left."""
+        if workers is not None:
+            (self.folder / "workers").write_text(str(workers))
+        self.send(signal.SIGUSR2)
+        successor = int(self.wait_line(r"upgrade: process (\d+) serves", "err").group(1))
+        check_equal(self.process.wait(DEADLINE_S), EXIT_OK, "exit code of the old master")
+        return successor
+
+    def metric(self, name):
+        text = request(self.admin, "a.local", "/metrics").body.decode()
+        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith(f"crownyc_{name} "))
+
+
+class Load(threading.Thread):
+    """Requests without a pause until end(); every failure is kept."""
+
+    def __init__(self, connect, keep):
+        super().__init__(daemon=True)
+        self.connect, self.keep = connect, keep
+        self.count, self.faults, self.stop = 0, [], threading.Event()
+        self.first = threading.Event()
+        self.start()
+
+    def run(self):
+        stream = None
+        while not self.stop.is_set():
+            try:
+                stream = self.one(stream or self.connect())
+                self.count += 1
+            except OSError as fault:
+                self.faults.append(fault)
+                stream = None
+            self.first.set()
+
+    def one(self, stream):
+        kept = b"" if self.keep else b"Connection: close\r\n"
+        stream.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n" + kept + b"\r\n")
+        answer = b""
+        while not answer.endswith(b"\r\n\r\nx"):
+            piece = stream.recv(4096)
+            if not piece:
+                raise OSError(f"the connection ended behind {answer!r}")
+            answer += piece
+        if b"connection: close" not in answer.lower():
+            return stream
+        stream.close()
+        return None
+
+    def end(self):
+        self.stop.set()
+        self.join(DEADLINE_S)
+        check(not self.is_alive(), "a client hangs")
+        check_equal(self.faults, [], "failed requests")
+
+
+def tcp(port):
+    return lambda: socket.create_connection(("127.0.0.1", port), DEADLINE_S)
+
+
+def unix(path):
+    def connect():
+        stream = socket.socket(socket.AF_UNIX)
+        stream.settimeout(DEADLINE_S)
+        stream.connect(str(path))
+        return stream
+    return connect
+
+
+def is_over(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
+    except OSError:
+        return True
+
+
+def end_process(pid):
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: is_over(pid), f"the end of {pid}")
+
+
+def upgrade_under_load(server, workers, *connects):
+    clients = [Load(connect, keep) for connect in connects for keep in (True, False, False)]
+    for client in clients:
+        check(client.first.wait(DEADLINE_S), "a client's first answer")
+    successor = server.upgrade(workers)
+    before = [client.count for client in clients]
+    for client, count in zip(clients, before):
+        wait_until(lambda c=client, n=count: c.count > n + 10 or c.faults, "answers after the upgrade")
+    for client in clients:
+        client.end()
+    wait_until(lambda: len(children_of(successor)) == workers, f"{workers} workers")
+    return successor
+
+
+def test_no_request_is_lost(folder):
+    path = folder / "web.sock"
+    port = free_port()
+    server = Server(folder, 2, f'"127.0.0.1:{port}", "unix:{path}?mode=600"')
+    check_equal(path.stat().st_mode & 0o777, 0o600, "mode of the socket")
+    successor = upgrade_under_load(server, 2, tcp(port), unix(path))
+    check(path.exists(), "the socket's file is gone with the old master")
+    end_process(successor)
+    check(not path.exists(), "the socket's file stays")
+
+
+def test_fewer_workers_serve_every_queue(folder):
+    server = Server(folder, 3)
+    successor = upgrade_under_load(server, 1, tcp(server.port))
+    for _ in range(30):  # the kernel gives new connections to each of the three sockets
+        check_equal(request(server.port, "a", "/").status, 200, "status")
+    end_process(successor)
+
+
+def test_more_workers(folder):
+    server = Server(folder, 1)
+    end_process(upgrade_under_load(server, 3, tcp(server.port)))
+
+
+def test_a_kept_connection_ends_in_order(folder):
+    """A client between two requests gets its next answer, from the old worker, with Connection: close."""
+    server = Server(folder)
+    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE_S)
+    client.request("GET", "/")
+    check_equal(client.getresponse().read(), b"x", "first answer")
+    server.send(signal.SIGUSR2)
+    successor = int(server.wait_line(r"upgrade: process (\d+) serves", "err").group(1))
+    client.request("GET", "/")
+    answer = client.getresponse()
+    check_equal((answer.status, answer.read()), (200, b"x"), "second answer")
+    check_equal(server.process.wait(DEADLINE_S), EXIT_OK, "exit code")
+    end_process(successor)
+
+
+def test_an_idle_client_is_let_go(folder):
+    """A silent client keeps its connection for LIMIT_UPGRADE_IDLE_MS, and then the old master leaves."""
+    server = Server(folder, 1)
+    with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        check_in(b"200 OK", client.recv(4096), "answer")
+        began = time.monotonic()
+        successor = server.upgrade()
+        check_equal(client.recv(4096), b"", "the end")
+        check(time.monotonic() - began >= 4.9, "it was closed at once")
+    end_process(successor)
+
+
+def test_a_bad_binary_leaves_the_old_one(folder):
+    server = Server(folder)
+    server.link.unlink()
+    server.link.write_text("#!/bin/sh\nexit 7\n")
+    server.link.chmod(0o755)
+    server.send(signal.SIGUSR2)
+    server.wait_line("upgrade failed: the new process ended with exit code 7; this binary goes on", "err")
+    check_equal(request(server.port, "a", "/").status, 200, "status")
+    server.link.unlink()
+    server.send(signal.SIGUSR2)
+    server.wait_line("upgrade failed: not found; this binary goes on", "err")
+    check_equal(server.metric("upgrades_failed_total"), 2, "upgrades_failed_total")
+    wait_until(lambda: len(children_of(server.pid)) == 2, "only the workers")
+    server.link.symlink_to(CROWNYC)
+    end_process(server.upgrade())
+
+
+def test_a_successor_that_breaks_is_told_once(folder):
+    """A program that no longer compiles."""
+    server = Server(folder)
+    (folder / "server.han").write_text("this is no program")
+    server.send(signal.SIGUSR2)
+    server.wait_line("upgrade failed: the new process ended with exit code 1", "err")
+    check_equal(request(server.port, "a", "/").status, 200, "status")
+    check_equal(server.text("err").count("upgrade failed"), 1, "messages")
+    server.send(signal.SIGTERM)
+    check_equal(server.wait_exit(), EXIT_OK, "exit code")
+
+
+def test_foreign_state_is_refused(folder):
+    """CROWNYC_UPGRADE of a stranger: the master it names is not our parent, so nothing is taken from it."""
+    source = folder / "server.han"
+    source.write_text('import "process"\nexport fn main(args) { process.workers(1) }\n')
+    state = folder / "state"
+    state.write_text("crownyc-upgrade 1\nmaster 1\nchannel 1\n")
+    with state.open() as file:
+        done = subprocess.run([CROWNYC, "run", source], env=environment(CROWNYC_UPGRADE=file.fileno()),
+                              pass_fds=[file.fileno()], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    check_equal(done.returncode, 70, "exit code")
+    check_in("malformed", done.stderr)
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_access_log_is_opened_again(folder):
+    server = Server(folder, 1)
+    log, moved = folder / "access.log", folder / "access.log.1"
+    check_equal(request(server.port, "a.local", "/one?a=%22").status, 200, "status")
+    wait_until(lambda: lines_of(log), "the first line")
+    log.rename(moved)
+    server.send(signal.SIGUSR1)
+    server.wait_line("was opened again", "err")
+    request(server.port, "a.local", "/two")
+    line = wait_until(lambda: lines_of(log), "a line in the new file")[0]
+    check_equal([line["target"] for line in lines_of(moved)], ["/one?a=%22"], "the old file")
+    check_equal((line["target"], line["status"], line["method"], line["host"], line["client"]),
+                ("/two", 200, "GET", "a.local", "127.0.0.1"), "the new file")
+    server.send(signal.SIGTERM)
+    check_equal(server.wait_exit(), EXIT_OK, "exit code")
+
+
+def test_the_last_lines_are_written_at_the_end(folder):
+    server = Server(folder, 1)
+    for i in range(50):
+        request(server.port, "a.local", f"/{i}")
+    server.send(signal.SIGTERM)
+    check_equal(server.wait_exit(), EXIT_OK, "exit code")
+    check_equal([line["target"] for line in lines_of(folder / "access.log")], [f"/{i}" for i in range(50)], "targets")
+
+
+def test_numbers_outlive_their_worker(folder):
+    server = Server(folder, 1)
+    for _ in range(5):
+        request(server.port, "a", "/")
+    check_equal(server.metric("requests_total"), 5, "requests_total")
+    victim = children_of(server.pid)[0]
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: children_of(server.pid) not in ([], [victim]), "a successor")
+    check_equal(request(server.port, "a", "/").status, 200, "status")
+    check_equal(server.metric("requests_total"), 6, "requests_total")
+    check_equal(server.metric("workers_restarted_total"), 1, "workers_restarted_total")
+    server.send(signal.SIGTERM)
+    server.wait_exit()
+
+
+if __name__ == "__main__":
+    run_all(globals())

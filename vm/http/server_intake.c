@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vm/http/server_intake.c: connections whose first bytes say for whom they are (PROXY protocol), until those are there.
+ *
+ *   accept ─► trusted? ─yes─► read until the header is complete ─► its addresses, the rest pushed back ─► as any other
+ *               └─no─► closed        └─ wrong, too long, too slow, the end: closed, and the log says so
+ *
+ * In:   streams of listeners that want a header, before anything else is read from them (TLS comes behind it).
+ * Out:  the same streams with other addresses; a closed stream and a line in the log.
+ * Invariant: a connection without a good header never reaches HTTP, so nobody outside can choose an address.
+ */
+#include "vm/base/check.h"
+#include "vm/base/mem.h"
+#include "vm/http/server_internal.h"
+#include "vm/net/proxy_protocol.h"
+
+struct server_intake {
+    struct server_intake *next, *previous; /* the server's list */
+    struct http_listener *listener;
+    struct stream *stream; /* NULL: closed or handed on, the read may still come */
+    struct stream_read read;
+    struct timer timer;
+    struct buffer *input; /* of the header; NULL rather than empty */
+    bool reading;
+};
+
+static struct http_server *intake_server(const struct server_intake *intake)
+{
+    return intake->listener->server;
+}
+
+/* -- the end --------------------------------------------------------------------------------------------- */
+
+static void intake_release(struct server_intake *intake)
+{
+    struct http_server *server = intake_server(intake);
+    if (intake->stream || intake->reading) return;
+    if (intake->previous)
+        intake->previous->next = intake->next;
+    else
+        server->intakes = intake->next;
+    if (intake->next) intake->next->previous = intake->previous;
+    mem_free(intake);
+    server_release(server);
+}
+
+/* Takes the stream off it. */
+static struct stream *intake_end(struct server_intake *intake)
+{
+    struct http_server *server = intake_server(intake);
+    struct stream *stream = intake->stream;
+    loop_timer_clear(server->options.loop, &intake->timer);
+    buffer_unref(&intake->input);
+    intake->stream = NULL;
+    CHECK(server->intake_count > 0);
+    server->intake_count--;
+    return stream;
+}
+
+static void intake_close(struct server_intake *intake)
+{
+    struct http_server *server = intake_server(intake);
+    struct stream *stream = intake_end(intake);
+    stream_close(&stream);
+    intake_release(intake);
+    server_check_drained(server);
+}
+
+/* One line a second for each reason and not for each connection. */
+static void intake_log(struct http_server *server, const struct address *peer, const char *why)
+{
+    struct builder text;
+    builder_init(&text);
+    address_format(peer, true, &text);
+    server->counters->intake_refused++;
+    log_write_keyed(server_log(server), LOG_WARN, why, "client %.*s is closed: %s",
+                    CY_BYTES_ARG(builder_view(&text)), why);
+    builder_fini(&text);
+}
+
+static void intake_refuse(struct server_intake *intake, const char *why)
+{
+    intake_log(intake_server(intake), &stream_info(intake->stream)->peer, why);
+    intake_close(intake);
+}
+
+/* -- the header ------------------------------------------------------------------------------------------ */
+
+static void intake_read(struct server_intake *intake)
+{
+    intake->reading = true;
+    stream_read_start(intake->stream, &intake->read);
+}
+
+static void intake_hand_on(struct server_intake *intake, const struct proxy_protocol *header)
+{
+    struct http_listener *listener = intake->listener;
+    struct buffer *input = intake->input;
+    intake->input = NULL;
+    input->begin += (uint32_t)header->used_bytes;
+    if (header->has_addresses) stream_set_addresses(intake->stream, &header->source, &header->destination);
+    stream_unread(intake->stream, input);
+    struct stream *stream = intake_end(intake);
+    intake_release(intake);
+    server_serve(listener, stream);
+}
+
+static void intake_on_read(struct stream_read *read)
+{
+    struct server_intake *intake = CY_CONTAINER_OF(read, struct server_intake, read);
+    intake->reading = false;
+    if (!intake->stream) {
+        buffer_unref(&read->buffer);
+        intake_release(intake);
+        return;
+    }
+    if (cy_failed(read->err) || !read->buffer) {
+        if (intake->input)
+            intake_refuse(intake, "it ended inside its PROXY header");
+        else
+            intake_close(intake); /* a port check, say */
+        return;
+    }
+    if (cy_failed(input_append(&intake->input, read->buffer, server_buffers(intake_server(intake))))) {
+        intake_close(intake);
+        return;
+    }
+    struct proxy_protocol header;
+    switch (proxy_protocol_parse(buffer_view(intake->input), &header)) {
+    case PROXY_PROTOCOL_MORE: intake_read(intake); return;
+    case PROXY_PROTOCOL_BAD: intake_refuse(intake, header.fault); return;
+    case PROXY_PROTOCOL_DONE: intake_hand_on(intake, &header); return;
+    }
+}
+
+static void intake_on_timer(struct timer *timer)
+{
+    intake_refuse(CY_CONTAINER_OF(timer, struct server_intake, timer),
+                  "its PROXY header did not come in time");
+}
+
+/* -- the beginning --------------------------------------------------------------------------------------- */
+
+/* Whoever may open a UNIX socket was let in by its mode. */
+static bool intake_trusts(const struct http_listener *listener, const struct address *peer)
+{
+    if (listener->trusted_count == 0 || (peer->bytes && peer->storage.ss_family == AF_UNIX)) return true;
+    for (uint32_t i = 0; i < listener->trusted_count; i++)
+        if (address_range_has(&listener->trusted[i], peer)) return true;
+    return false;
+}
+
+void intake_start(struct http_listener *listener, struct stream *owned_stream)
+{
+    struct http_server *server = listener->server;
+    bool full = server->counters->connections_open + server->intake_count >= server->options.connections_max;
+    bool trusted = intake_trusts(listener, &stream_info(owned_stream)->peer);
+    if (!trusted)
+        intake_log(server, &stream_info(owned_stream)->peer,
+                   "it may not speak the PROXY protocol here (not trusted)");
+    struct server_intake *intake =
+        full || !trusted || server->draining ? NULL : mem_alloc_zeroed(sizeof *intake);
+    if (!intake) {
+        stream_close(&owned_stream);
+        return;
+    }
+    intake->listener = listener;
+    intake->stream = owned_stream;
+    intake->read.done = intake_on_read;
+    intake->timer.fire = intake_on_timer;
+    intake->next = server->intakes;
+    if (intake->next) intake->next->previous = intake;
+    server->intakes = intake;
+    server->live_count++;
+    server->intake_count++;
+    loop_timer_set(server->options.loop, &intake->timer, LIMIT_PROXY_PROTOCOL_MS);
+    intake_read(intake);
+}
+
+void intake_close_all(struct http_server *server)
+{
+    for (struct server_intake *intake = server->intakes, *next; intake; intake = next) {
+        next = intake->next;
+        if (intake->stream) intake_close(intake);
+    }
+}
