@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/fault/fail_natives.c: the command `fail_natives [--differs] FILE.toau...`: runs each file in the complete
- * runtime, on real files, sockets and processes, with the n-th allocation failing, for rising n.
+ * tests/fault/fail_natives.c: the command `fail_natives [--differs WORDS] FILE.toau...`: runs each file in the
+ * complete runtime, on real files, sockets and processes, with the n-th allocation failing, for rising n.
  *
  * In:   .toau files; the working folder is theirs to write in. `--differs` in front of one: its source says
- *       ("// without memory: ...") why it then goes another way, without a word of memory.
+ *       ("// without memory, says `WORDS`: ...") why it then goes another way, without a word of memory, and what it
+ *       says
+ *       then: one of WORDS, which "|" divides, stands in what it prints or in its error.
  * Out:  "N passed, N failed"; each failure names file, walk and n. Exit code 1 when anything failed.
  *
  * Two walks over each file:
@@ -61,7 +63,8 @@ struct natives_end {
 struct natives_file {
     const char *path;
     cy_bytes bytes;
-    bool catches, differs;
+    bool catches;
+    const char *words; /* NULL: memory is told */
     struct natives_end usual;
     uint64_t allocation_count;
     unsigned passed, failed;
@@ -149,20 +152,37 @@ static bool natives_says_memory(const struct builder *text)
     return text->count && memmem(text->data, text->count, "memory", 6);
 }
 
+static bool natives_contains(const struct builder *text, const char *word, size_t count)
+{
+    return text->count && memmem(text->data, text->count, word, count);
+}
+
+/* One of the words that the source allows instead of memory's. */
+static bool natives_says_words(const struct natives_file *file, const struct natives_end *end)
+{
+    for (const char *word = file->words; word && *word;) {
+        size_t count = strcspn(word, "|");
+        if (natives_contains(&end->out, word, count) || natives_contains(&end->err, word, count)) return true;
+        word += count + (word[count] == '|');
+    }
+    return false;
+}
+
 static void natives_judge(struct natives_file *file, enum native_walk walk, uint64_t n,
                           const struct natives_end *end)
 {
     const struct natives_end *usual = &file->usual;
     bool same_out = cy_bytes_equal(builder_view(&end->out), builder_view(&usual->out));
     bool told = file->catches && natives_says_memory(&end->out) && !natives_says_memory(&usual->out);
-    bool may_differ = told || file->differs;
+    bool same_err = cy_bytes_equal(builder_view(&end->err), builder_view(&usual->err));
+    bool may_differ = told || natives_says_words(file, end);
     if (end->exit_code == EXIT_CODE_OK && (same_out || may_differ)) {
         if (usual->exit_code == EXIT_CODE_OK || may_differ) return;
         natives_complain(file, walk, n, "no error, where there is one with memory enough", end);
     } else if (end->exit_code == EXIT_CODE_OK) {
         natives_complain(file, walk, n, "another answer", end);
-    } else if (!natives_says_memory(&end->err) && !may_differ &&
-               !(end->exit_code == usual->exit_code && same_out)) {
+    } else if (!(natives_says_memory(&end->err) && !natives_says_memory(&usual->err)) && !may_differ &&
+               !(end->exit_code == usual->exit_code && same_out && same_err)) {
         natives_complain(file, walk, n, "an error that is not memory's", end);
     }
 }
@@ -274,9 +294,12 @@ static int natives_run_files(int argc, char **argv)
     unsigned passed = 0, failed = 0;
     CHECK(dup2(natives_fd.out, STDOUT_FILENO) >= 0 && dup2(natives_fd.err, STDERR_FILENO) >= 0);
     for (int i = 1; i < argc; i++) {
-        bool differs = strcmp(argv[i], "--differs") == 0 && i + 1 < argc;
-        if (differs) i++;
-        struct natives_file file = {.path = argv[i], .differs = differs};
+        const char *words = NULL;
+        if (strcmp(argv[i], "--differs") == 0 && i + 2 < argc) {
+            words = argv[i + 1];
+            i += 2;
+        }
+        struct natives_file file = {.path = argv[i], .words = words};
         struct builder bytes;
         builder_init(&bytes);
         natives_end_init(&file.usual);
@@ -298,7 +321,7 @@ static int natives_run_files(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fputs("usage: fail_natives [--differs] FILE.toau...\n", stderr);
+        fputs("usage: fail_natives [--differs WORDS] FILE.toau...\n", stderr);
         return 2;
     }
     CHECK(crypto_use_mem());

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from programs import compile_to_files, lang_programs, run_harness  # noqa: E402
 
-DIFFERS = re.compile(r"^// without memory: \S", re.M)
+DIFFERS = re.compile(r"^// without memory(?:, says `([^`]+)`)?: \S", re.M)
 FULL = re.compile(r'^NATIVE\(FULL,\s*\w+,\s*0x\w+,\s*"([^"]+)"', re.M)
 IMPORT = re.compile(r'^import "(\w+)"', re.M)
 NOT_HERE = {
@@ -46,7 +46,8 @@ if missing or set(NOT_HERE) - full:
 
 arguments = []
 for source, toau in zip(sources, compile_to_files(sources)):
-    if DIFFERS.search(texts[source]):
-        arguments.append("--differs")
+    differs = DIFFERS.search(texts[source])
+    if differs and differs.group(1):
+        arguments += ["--differs", differs.group(1)]
     arguments.append(toau)
 run_harness("fail_natives", *arguments)

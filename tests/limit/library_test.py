@@ -46,6 +46,41 @@ def test_url_limits(folder):
     at_and_past(folder, "QUERY_PAIRS", ["url", "text"], 'len(url.parse_query(text.repeat("a&", N)).a)', pairs)
 
 
+PAST = {  # a native past its limit: (modules, expression, row)
+    "list.fill": ("list", "list.fill(0, (1 << 28) + 1)", "LIST_ITEMS"),
+    "list.from_range": ("list", "list.from_range(0..(1 << 28) + 1)", "LIST_ITEMS"),
+    "text.repeat": ("text", 'text.repeat("ab", (1 << 29) + 1)', "STRING_BYTES"),
+    "text.repeat, beyond 64 bits": ("text", 'text.repeat("abcd", 1 << 62)', "STRING_BYTES"),
+    "text.pad_start": ("text", 'text.pad_start("a", 1 << 40)', "STRING_BYTES"),
+    "text.pad_end": ("text", 'text.pad_end("a", 1 << 40)', "STRING_BYTES"),
+    "text.join": ("list, text", 'text.join(list.fill(text.repeat("a", 1 << 20), 1025), "")', "STRING_BYTES"),
+    "text.replace": ("text", 'text.replace(text.repeat("a", 1 << 20), "a", text.repeat("b", 2000))', "STRING_BYTES"),
+    "json.parse, depth": ("json, text", 'json.parse(text.repeat("[", 513))', "JSON_DEPTH"),
+    "json.parse, number": ("json, text", 'json.parse(text.repeat("1", (1 << 20) + 1))', "JSON_NUMBER_BYTES"),
+    "json.parse, bytes": ("json, text", 'json.parse(text.repeat(" ", (64 << 20) + 1))', "JSON_BYTES"),
+    "json.write, depth": ("json", "json.write(nested(513))", "JSON_DEPTH"),
+    "json.write, bytes": ("json, text", 'json.write(text.repeat("a", 64 << 20))', "JSON_BYTES"),
+    "yaml.parse": ("yaml, text", 'yaml.parse(text.repeat("[", 2000))', "YAML_DEPTH"),
+    "regex.compile": ("regex, text", 'regex.compile(text.repeat("a", 65537))', "REGEX_PATTERN_BYTES"),
+    "url.parse": ("url, text", 'url.parse(text.repeat("a", 1 << 20))', "PARSED_URL_BYTES"),
+    "http.respond": ("http, text", 'http.respond(200, text.repeat("a", 65 << 20))', "HTTP_RESPOND_BODY_BYTES"),
+}
+
+
+def test_messages_name_the_limit_and_its_value(folder):
+    """In both languages. LIST_ITEMS, STRING_BYTES, JSON_DEPTH and others."""
+    for language in ("en", "ko"):
+        for native, (modules, expression, row) in PAST.items():
+            lines = [f'import "{module}"' for module in modules.split(", ")]
+            lines += ["fn nested(depth) { let all = [] for i in 0..depth { all = [all] } return all }",
+                      f"export fn main(args) {{ try {{ let made = {expression} print(kind_of(made)) }}",
+                      '    catch e { print("\\(e.kind): \\(e.message)") } }']
+            (folder / "main.han").write_text("\n".join(lines) + "\n")
+            code, out, err = run([CROWNYC, "run", "--lang", language, folder / "main.han"], cwd=folder)
+            check_equal((code, err), (0, ""), f"exit code and stderr of {native}")
+            check_equal(row in out and str(LIMITS[row]) in out, True, f"{native} past {row}: {out[:300]}")
+
+
 def test_hash_bytes(folder):
     """HASH_BYTES"""
     data = 'text.repeat(text.repeat("a", 4096), N / 4096) + text.repeat("a", N % 4096)'

@@ -229,7 +229,6 @@ SILENT = {
     "COMPILE_ERRORS": "the count of what is not shown is",
     "BUDGET_STEPS": "the task goes on in its next turn",
     "DEFER_ALLOWANCE_MS": "the task has been told CPU_BURST_MS, or why else it was stopped",
-    "VM_MEMORY_BYTES": "out of memory names the value; the host may have given another",
     "ERROR_PLACES": "the count of what is left out is",
     "LOG_LINE_BYTES": "the line ends in ...",
     "LOG_REPEAT_TEXTS": "the line is told again",
@@ -266,6 +265,32 @@ def unnamed(rows, texts):
     names = set(re.findall(r"\b[A-Z][A-Z0-9_]*[A-Z]\b", said.replace("LIMIT_", "")))
     return ([f"{row}: no message names it" for row in rows if row not in names and row not in SILENT]
             + [f"{row}: named, so not silent" for row in SILENT if row in names and row in rows])
+
+
+LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
+REFUSAL = re.compile(r"CY_ERR(?:_DETAIL)?\((?:LIMIT|TOO_LARGE|TOO_MANY|DEPTH)\b[^)]*\),\s*(" + LITERALS.pattern + ")")
+VALUE = r"%(?:\.\*)?(?:ll|z)?[du]|\{\d\}"
+
+
+def valueless(values, texts):
+    """Messages that name a row without its value, whichever way it is written; and refusals for a limit that name none.
+    A message is a literal with a space; a number in it must be the row's."""
+    complaints = []
+    names = re.compile(r"\b(" + "|".join(sorted(values, key=len, reverse=True)) + r")\b")
+    for path, text in texts.items():
+        bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+        for literals in LITERALS.findall(bare):
+            said = "".join(piece[1:-1] for piece in re.findall(r'"(?:[^"\\\n]|\\.)*"', literals))
+            # What begins with -- is an option, shown before its range.
+            for name in names.findall(said) if " " in said and not said.startswith("--") else ():
+                written = re.search(name + r"(?::| =| ?\() ?(\d+)", said)
+                if written and int(written.group(1)) != values[name]:
+                    complaints.append(f"{path}: {said!r}: {name} is {values[name]}")
+                elif not written and not re.search(VALUE, said):
+                    complaints.append(f"{path}: {said!r} does not say the value of {name}")
+        complaints += [f"{path}: {said} names no limit" for said in REFUSAL.findall(bare)
+                       if " " in said and not names.search(said)]
+    return complaints
 
 
 def test_is_there(row, place):
@@ -321,6 +346,17 @@ def main():
     report.rule("every row is used", unused(rows, product_sources(".c", ".h")))
     texts = [text for path, text in product_sources(".c", ".h", ".def").items() if not path.endswith("limits.def")]
     report.rule("messages name the limit", unnamed(TESTED, texts))
+    values = {name: eval(value, {"INT32_MAX": 2**31 - 1})  # noqa: S307: our own table
+              for name, value in re.findall(r"^LIMIT\((\w+),\s*([^,]+),", read(pathlib.Path("vm/base/limits.def")),
+                                            re.M)}
+    # h1_fault.def: what peers are told; a server may have been given less than the row.
+    messages = {str(path): text for path, text in product_sources(".c", ".def").items()
+                if not str(path).endswith(("limits.def", "native.def", "opcode.def", "explain.def", "h1_fault.def"))}
+    report.rule("messages say the limit's value", valueless(values, messages))
+    report.must_find("planted: a limit without its value", valueless(values, {"x.c": 'f("too deep (JSON_DEPTH)");'}))
+    report.must_find("planted: an old value", valueless(values, {"x.c": 'f("too deep (JSON_DEPTH: 511)");'}))
+    report.must_find("planted: a refusal without a limit",
+                     valueless(values, {"x.c": 'fail(CY_ERR(LIMIT), "at most %d files");'}))
     report.must_find("planted: a limit that no message names", unnamed(["NO_SUCH_ROW"], texts))
     report.must_find("planted: a row without a test", missing(["A", "B"], ({"A": 1}, {})))
     report.must_find("planted: a row that went", missing(["A"], ({"A": 1, "B": 1},)))

@@ -58,7 +58,7 @@ def run_harness(name, *arguments):
     os.execv(harness, [str(harness), *map(str, arguments)])
 
 
-DIFFERS = re.compile(r"^// without memory: \S", re.M)
+DIFFERS = re.compile(r"^// without memory(?:, says `[^`]+`)?: \S", re.M)
 
 
 def fail_allocations(sources):

@@ -46,6 +46,17 @@ fn misbehave(name) {
         "text" { let s = "x" loop { try { s = s + s } catch e { } } }
         "list" { let xs = ["x"] loop { try { xs = xs + xs } catch e { } } }
         "map" { let m = {} let i = 0 loop { try { m[i] = many(100000) i = i + 1 } catch e { } } }
+        "verdicts" { let all = [] let body = text.repeat("b", 1000000) loop { all = all + [http.respond(200, body)] } }
+        "verdict-fields" {
+            let all = []
+            let fields = {}
+            for i in 0..30 { fields["x-\\(i)"] = text.repeat("v", 4000) }
+            loop { all = all + [http.respond(200, "", fields)] }
+        }
+        "upstreams" {
+            let all = []
+            loop { all = all + [http.upstream("http://127.0.0.1:9/" + text.repeat("p", 100000))] }
+        }
         "recursion" { return down(0) }
         "spawn" { loop { spawn grow() task.sleep(0) } }
         "spawn-small" { loop { spawn hold() } }
@@ -82,7 +93,7 @@ LOOPS = {name: "handle was stopped: stop: the CPU allowance is used up .limit CP
 # What takes memory is stopped for memory, or, where making it takes long in this build, for the CPU it took.
 MEMORY = ("handle was stopped: stop: the (task's memory limit|CPU allowance) is used up .limit "
           "(TASK_MEMORY_BYTES: 268435456 bytes|CPU_BURST_MS: 1000 ms)")
-BOMBS = {name: MEMORY for name in ("text", "list", "map", "spawn", "cycles")}
+BOMBS = {name: MEMORY for name in ("text", "list", "map", "spawn", "cycles", "verdicts", "verdict-fields", "upstreams")}
 # Hundreds of thousands of tasks: their records stay for the next ones, and lie between what was freed.
 CROWDS = {name: MEMORY for name in ("spawn-small", "fork")}
 BACK_KIB, CROWD_KIB = 32 << 10, 512 << 10

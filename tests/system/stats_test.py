@@ -88,6 +88,26 @@ def test_the_longest_turn_has_a_place(folder):
     check_in("가장 긴 차례: ", err, "stderr")
 
 
+LONG_NAMES = """
+import "list"
+fn {first}(x) {{ return list.reverse(x) }}
+fn {second}(x) {{ return list.reverse(x) }}
+export fn main(args) {{ let x = list.fill("x", 4000000) print(len({first}(x)) + len({second}(x))) }}
+"""
+
+
+def test_long_names_are_cut_and_told_apart(folder):
+    """42 letters of Hangul are 126 bytes, which with the place behind are more than a row has."""
+    source = folder / "long.han"
+    source.write_text(LONG_NAMES.format(first="가" * 42, second="가" * 41 + "나"))
+    _, out, err = run([CROWNYC, "run", "--stats", source], env=environment())
+    check_equal(out, "8000000\n", "stdout")
+    places = [row[2] for row in re.findall(r"^ +([\d.]+) ms +(\d+) x +(.*)$", err, re.M)]
+    for line in (3, 4):
+        check(any(re.fullmatch(rf"가{{20,}}\.\.\. \(long\.han:{line}:\d+\)", place) for place in places),
+              f"line {line} in {places}")
+
+
 SERVER = """
 import "process"
 import "http"

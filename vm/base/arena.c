@@ -82,6 +82,14 @@ void arena_init(struct arena *arena, size_t used_bytes_max)
     *arena = (struct arena){.used_bytes_max = used_bytes_max};
 }
 
+size_t arena_memory_bytes(const struct arena *arena)
+{
+    size_t bytes = 0;
+    for (const struct arena_chunk *chunk = arena->chunks; chunk; chunk = chunk->older)
+        bytes += sizeof *chunk + chunk->bytes;
+    return bytes;
+}
+
 void arena_fini(struct arena *arena)
 {
     for (struct arena_chunk *chunk = arena->chunks; chunk;) {

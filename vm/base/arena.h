@@ -27,6 +27,9 @@ void arena_fini(struct arena *arena);
 /* Gives everything back but keeps one chunk for the next round. */
 void arena_reset(struct arena *arena);
 
+/* What it has taken, with what is not given out yet. */
+size_t arena_memory_bytes(const struct arena *arena);
+
 CY_NODISCARD void *arena_alloc(struct arena *arena, size_t bytes);
 CY_NODISCARD void *arena_alloc_zeroed(struct arena *arena, size_t bytes);
 /* A copy in the arena with a NUL behind it (not counted). data is NULL when there was no memory. */

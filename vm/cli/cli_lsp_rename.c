@@ -152,8 +152,8 @@ static bool lsp_rename_visit(void *context, const char *path, cy_err err)
     if (cy_failed(err)) return true;
     if (++run->file_count > LIMIT_LSP_RENAME_FILES) {
         lsp_rename_refuse(
-            run, "there are more sources than LSP_RENAME_FILES in ",
-            "소스가 한도 LSP_RENAME_FILES보다 많습니다: ", path_parent(cy_bytes_from_text(path)));
+            run, "there are more sources than LSP_RENAME_FILES (10000) in ",
+            "소스가 한도 LSP_RENAME_FILES (10000)보다 많습니다: ", path_parent(cy_bytes_from_text(path)));
         return false;
     }
     struct builder normal;

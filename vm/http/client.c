@@ -285,6 +285,12 @@ void upstream_unref(struct upstream **upstream)
     mem_free(which);
 }
 
+size_t upstream_memory_bytes(const struct upstream *upstream)
+{
+    return sizeof *upstream + upstream->base_path.count + sizeof *upstream->pool +
+           2 * upstream->pool->text.count;
+}
+
 cy_bytes upstream_text(const struct upstream *upstream) { return upstream->pool->text; }
 
 #undef CLIENT_KEEP_ALIVE_MS

@@ -65,6 +65,8 @@ CY_NODISCARD cy_err upstream_set_proxy_protocol(struct upstream *upstream, uint8
 void upstream_set_times(struct upstream *upstream, const struct http_times *times);
 struct upstream *upstream_ref(struct upstream *upstream);
 void upstream_unref(struct upstream **upstream);
+/* What it holds, its pool with it although others may share that: for whoever counts memory. */
+size_t upstream_memory_bytes(const struct upstream *upstream);
 cy_bytes upstream_text(const struct upstream *upstream); /* "127.0.0.1:9000": for logs; borrowed */
 
 #endif

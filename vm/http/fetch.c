@@ -23,8 +23,9 @@
 
 struct http_fetch {
     struct http_client *client;
-    struct http_verdict *request;  /* upstream, fields and host: checked and copied as for proxying */
-    cy_bytes method, target, body; /* owned, in one block with the struct */
+    struct http_verdict *request; /* upstream, fields and host: checked and copied as for proxying */
+    cy_bytes method, target;      /* owned, in one block with the struct */
+    struct buffer *body;          /* NULL: none. Sent as it is: a write may outlive the fetch. */
     size_t body_bytes_max;
     void *owner;
     cy_err (*on_grow)(void *owner, size_t bytes);
@@ -86,7 +87,7 @@ static bool fetch_wants_length(const struct http_fetch *fetch)
     static const char *const methods[] = {"POST", "PUT", "PATCH"};
     for (size_t i = 0; i < CY_COUNT_OF(methods); i++)
         if (cy_bytes_equal(fetch->method, cy_bytes_from_text(methods[i]))) return true;
-    return fetch->body.count > 0;
+    return fetch->body != NULL;
 }
 
 static struct buffer *fetch_write_head(struct http_fetch *fetch)
@@ -107,32 +108,25 @@ static struct buffer *fetch_write_head(struct http_fetch *fetch)
     if (fetch_wants_length(fetch)) {
         uint8_t digits[HEAD_DIGITS_MAX];
         upstream_put_field(carrier, &writer, CY_BYTES("Content-Length"),
-                           head_format_u64(digits, fetch->body.count));
+                           head_format_u64(digits, fetch->body ? buffer_view(fetch->body).count : 0));
     }
     carrier->type->put_end(carrier, &writer);
     return head_close(&writer);
 }
 
-/* The body travels in a buffer of its own: the fetch may be freed while the write is still on its way. */
 static cy_err fetch_send(struct http_fetch *fetch)
 {
     struct upstream_carrier *carrier = fetch->carrier;
-    struct buffer *body = NULL, *head = fetch_write_head(fetch);
-    if (head && fetch->body.count > 0) {
-        body = buffer_take_sized(loop_buffers(fetch->client->options.loop), fetch->body.count);
-        if (!body) buffer_unref(&head);
-    }
+    struct buffer *head = fetch_write_head(fetch);
     if (!head) return CY_ERR(NO_MEMORY);
     size_t head_bytes = buffer_view(head).count;
     carrier->send->part_count = 0;
     carrier->send->more = false;
     carrier->send->parts[carrier->send->part_count++] = buffer_view(head);
     relay_hold_add(&carrier->hold, head);
-    if (body) {
-        memcpy(body->data, fetch->body.data, fetch->body.count);
-        body->end = (uint32_t)fetch->body.count;
-        carrier->send->parts[carrier->send->part_count++] = buffer_view(body);
-        relay_hold_add(&carrier->hold, body);
+    if (fetch->body) {
+        carrier->send->parts[carrier->send->part_count++] = buffer_view(fetch->body);
+        relay_hold_add(&carrier->hold, buffer_ref(fetch->body));
     }
     carrier->type->write(carrier, head_bytes, true);
     carrier->type->want_input(carrier);
@@ -323,6 +317,25 @@ static cy_bytes fetch_copy(uint8_t **space, cy_bytes bytes)
     return copy;
 }
 
+/* What will be held until the fetch is freed, before it is taken. */
+static cy_err fetch_ask(const struct http_fetch_options *options, cy_bytes target,
+                        const struct http_verdict *request)
+{
+    if (!options->on_grow) return CY_OK;
+    return options->on_grow(options->owner, sizeof(struct http_fetch) + options->method.count + target.count +
+                                                http_verdict_memory_bytes(request) + options->body.count);
+}
+
+static cy_err fetch_keep_body(struct http_fetch *fetch, cy_bytes body)
+{
+    if (body.count == 0) return CY_OK;
+    fetch->body = buffer_take_sized(loop_buffers(fetch->client->options.loop), body.count);
+    if (!fetch->body) return CY_ERR(NO_MEMORY);
+    memcpy(fetch->body->data, body.data, body.count);
+    fetch->body->end = (uint32_t)body.count;
+    return CY_OK;
+}
+
 cy_err http_fetch_start(struct http_client *client, const struct http_fetch_options *options,
                         struct http_fetch **fetch_out, cy_bytes *fault_out)
 {
@@ -331,11 +344,12 @@ cy_err http_fetch_start(struct http_client *client, const struct http_fetch_opti
     CY_TRY(fetch_check(options, target, fault_out));
     CY_TRY(http_verdict_proxy(options->upstream, options->fields, options->field_count, NULL, 0,
                               options->host, &request, fault_out));
+    cy_err err = fetch_ask(options, target, request);
     struct http_fetch *fetch =
-        mem_alloc(sizeof *fetch + options->method.count + target.count + options->body.count);
+        cy_failed(err) ? NULL : mem_alloc(sizeof *fetch + options->method.count + target.count);
     if (!fetch) {
         http_verdict_unref(&request);
-        return CY_ERR(NO_MEMORY);
+        return cy_failed(err) ? err : CY_ERR(NO_MEMORY);
     }
     memset(fetch, 0, sizeof *fetch);
     uint8_t *space = (uint8_t *)(fetch + 1);
@@ -343,13 +357,17 @@ cy_err http_fetch_start(struct http_client *client, const struct http_fetch_opti
     fetch->request = request;
     fetch->method = fetch_copy(&space, options->method);
     fetch->target = fetch_copy(&space, target);
-    fetch->body = fetch_copy(&space, options->body);
     fetch->body_bytes_max = options->body_bytes_max;
     fetch->owner = options->owner;
     fetch->on_grow = options->on_grow;
     fetch->done = options->done;
     fetch->timer.fire = fetch_on_deadline;
     builder_init(&fetch->content);
+    err = fetch_keep_body(fetch, options->body);
+    if (cy_failed(err)) {
+        http_fetch_free(&fetch);
+        return err;
+    }
     loop_timer_set(client->options.loop, &fetch->timer, options->timeout_ms);
     struct http_pool *pool = request->upstream->pool;
     if (request->upstream->proxy_protocol) { /* it would have to name a client */
@@ -358,9 +376,9 @@ cy_err http_fetch_start(struct http_client *client, const struct http_fetch_opti
     }
     struct upstream_carrier *carrier = pool_take(pool, fetch, &fetch_events);
     if (carrier) upstream_clear_timer(carrier);
-    cy_err err = carrier ? fetch_use(fetch, carrier)
-                         : connector_start(pool, request->terms.times.connect_ms, fetch, fetch_on_connected,
-                                           &fetch->connector);
+    err = carrier ? fetch_use(fetch, carrier)
+                  : connector_start(pool, request->terms.times.connect_ms, fetch, fetch_on_connected,
+                                    &fetch->connector);
     if (cy_failed(err)) {
         http_fetch_free(&fetch);
         return err;
@@ -379,6 +397,7 @@ void http_fetch_free(struct http_fetch **fetch_pointer)
     if (!fetch) return;
     fetch_let_go(fetch);
     buffer_unref(&fetch->head);
+    buffer_unref(&fetch->body);
     builder_fini(&fetch->content);
     http_verdict_unref(&fetch->request);
     mem_free(fetch);

@@ -27,7 +27,8 @@ struct http_fetch_options {
     size_t body_bytes_max;
     uint32_t timeout_ms; /* for all of it */
     void *owner;
-    /* Asked before the body takes `bytes` more of memory; its error ends the fetch. NULL: nobody counts. */
+    /* Asked before the request, its body, or the body of the answer takes `bytes` more of memory; its error ends the
+     * fetch. NULL: nobody counts. */
     cy_err (*on_grow)(void *owner, size_t bytes);
     /* HTTP_EARLY_END, HTTP_SYNTAX, HTTP_TOO_LONG, TIMEOUT, TOO_LARGE (the body), and what connecting and names fail
      * with. The fetch is still the owner's. */

@@ -225,14 +225,3 @@ enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input)
         if (fault) return h1_parse_refuse(head, fault);
     }
 }
-
-uint32_t h1_parse_trailers(cy_bytes section, struct http_field *fields, uint32_t fields_max)
-{
-    uint32_t count = 0;
-    while (section.count > 0 && count < fields_max) {
-        size_t end = cy_bytes_find(section, '\r');
-        if (h1_parse_field(cy_bytes_slice(section, 0, end), &fields[count]) == H1_FAULT_NONE) count++;
-        section = cy_bytes_skip(section, end + 2);
-    }
-    return count;
-}

@@ -47,8 +47,4 @@ enum h1_parse_result h1_parse_head(struct h1_head *head, cy_bytes input);
 /* Method and target as a request line may have them. For heads that came in another form. Returns enum h1_fault. */
 uint8_t h1_check_request_line(cy_bytes method, cy_bytes target);
 
-/* Parses a whole trailer section (field lines, no empty line at the end) that the body decoder has let
- * through. Gives the number of fields; fields past `fields_max` are left out. */
-uint32_t h1_parse_trailers(cy_bytes section, struct http_field *fields, uint32_t fields_max);
-
 #endif

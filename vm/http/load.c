@@ -526,9 +526,10 @@ cy_err load_new(const struct load_options *options, struct load **load_out, cons
     CHECK(options->row_count > 0 && options->connections > 0 && options->done);
     CHECK(options->duration_ms > 0 || options->request_count_max > 0);
     *load_out = NULL;
-    if (options->connections > LIMIT_LOAD_CONNECTIONS) fault = "more connections than LOAD_CONNECTIONS";
-    if (options->row_count > LIMIT_LOAD_ROWS) fault = "more requests to choose from than LOAD_ROWS";
-    if (options->rate_per_s > LIMIT_LOAD_RATE) fault = "a rate above LOAD_RATE";
+    if (options->connections > LIMIT_LOAD_CONNECTIONS)
+        fault = "more connections than LOAD_CONNECTIONS (60000)";
+    if (options->row_count > LIMIT_LOAD_ROWS) fault = "more requests to choose from than LOAD_ROWS (100000)";
+    if (options->rate_per_s > LIMIT_LOAD_RATE) fault = "a rate above LOAD_RATE (10000000)";
     if (fault_out) *fault_out = fault;
     if (fault) return CY_ERR(TOO_MANY);
     struct load *load = mem_alloc_zeroed(sizeof *load);

@@ -144,6 +144,11 @@ void http_verdict_set_terms(struct http_verdict *verdict, const struct http_prox
     verdict->terms.times = times;
 }
 
+size_t http_verdict_memory_bytes(const struct http_verdict *verdict)
+{
+    return sizeof *verdict + arena_memory_bytes(&verdict->arena);
+}
+
 struct http_verdict *http_verdict_ref(struct http_verdict *verdict)
 {
     CHECK(verdict->refs > 0);

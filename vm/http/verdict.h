@@ -59,6 +59,8 @@ CY_NODISCARD cy_err http_verdict_proxy(struct upstream *upstream, const struct h
                                        cy_bytes host, struct http_verdict **verdict_out, cy_bytes *fault_out);
 /* Right after http_verdict_proxy, which begins with the upstream's times and allows upgrades. */
 void http_verdict_set_terms(struct http_verdict *verdict, const struct http_proxy_terms *terms);
+/* What it holds, for whoever counts memory. */
+size_t http_verdict_memory_bytes(const struct http_verdict *verdict);
 struct http_verdict *http_verdict_ref(struct http_verdict *verdict);
 void http_verdict_unref(struct http_verdict **verdict);
 

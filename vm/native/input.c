@@ -55,11 +55,14 @@ static cy_err input_make_room(struct runtime *runtime)
         input->start = 0;
     }
     if (buffer->count - input->start >= LIMIT_INPUT_BYTES) return CY_ERR(LIMIT);
-    if (!builder_reserve(buffer, INPUT_PIECE_BYTES)) return CY_ERR(NO_MEMORY);
-    size_t more_bytes = buffer->capacity - input->held_bytes;
-    input->held_bytes = buffer->capacity;
-    size_t before = atomic_fetch_add(&runtime->job_bounds.bytes, more_bytes);
-    return before + more_bytes > vm_memory_left(runtime->vm, SIZE_MAX) ? CY_ERR(NO_MEMORY) : CY_OK;
+    if (!input->hold.vm) memory_hold_begin_for_vm(runtime->vm, &input->hold);
+    size_t capacity = cy_max_size(buffer->capacity, INPUT_PIECE_BYTES);
+    while (capacity < buffer->count + INPUT_PIECE_BYTES) capacity *= 2; /* builder.c grows like this */
+    if (capacity > input->hold.bytes) CY_TRY(memory_hold_grow(&input->hold, capacity - input->hold.bytes));
+    if (builder_reserve(buffer, capacity - buffer->count)) return CY_OK;
+    buffer->failed =
+        false; /* nothing was lost: what is kept can be given, and more be read, once there is memory */
+    return CY_ERR(NO_MEMORY);
 }
 
 /* Gives the memory of an empty buffer back. */
@@ -67,10 +70,10 @@ static void input_drop(struct runtime *runtime)
 {
     struct input *input = &runtime->input_stream;
     if (input->start < input->buffer.count) return;
-    atomic_fetch_sub(&runtime->job_bounds.bytes, input->held_bytes);
+    if (input->hold.vm) memory_hold_end(&input->hold, 0);
     builder_fini(&input->buffer);
     builder_init(&input->buffer);
-    input->start = input->scanned = input->held_bytes = 0;
+    input->start = input->scanned = 0;
 }
 
 /* One piece when there is one now. `*more_out`: something came, or the end. */

@@ -15,9 +15,9 @@ struct input {
     struct loop_socket *socket; /* NULL: not waited for yet, or a file, which the loop cannot wait for */
     struct loop_ready ready;
     struct builder buffer;
-    size_t start;      /* what stands before it was given */
-    size_t scanned;    /* no line ends before it */
-    size_t held_bytes; /* of runtime->job_bounds */
+    size_t start;            /* what stands before it was given */
+    size_t scanned;          /* no line ends before it */
+    struct memory_hold hold; /* the buffer, as the VM's */
     wait_ticket ticket;
     bool whole;   /* the waiting call wants all, else a line */
     bool waiting; /* a task */

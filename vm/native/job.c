@@ -68,6 +68,7 @@ static cy_err job_need_helpers(struct runtime *runtime)
 static void job_cancel(void *operation)
 {
     struct job *job = operation;
+    memory_hold_leave_task(&job->hold);
     if (helper_pool_cancel(job->runtime->helpers, &job->helper))
         job->release(job);
     else

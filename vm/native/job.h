@@ -19,7 +19,8 @@ struct job {
     struct helper_job helper; /* first */
     struct runtime *runtime;
     wait_ticket ticket;
-    atomic_bool abandoned; /* the task was stopped: only `release` follows; the work may look at it */
+    struct memory_hold hold; /* begun and ended by who makes the job and frees it */
+    atomic_bool abandoned;   /* the task was stopped: only `release` follows; the work may look at it */
     /* On any thread: sees the job and nothing else. */
     void (*work)(struct job *job);
     /* On the VM's thread: the result, or an error with its text in `message`. */

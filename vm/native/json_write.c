@@ -243,7 +243,7 @@ static cy_err json_write_open(struct json_writing *writing, cy_value container)
 {
     struct json_writer *writer = writing->writer;
     if (writer->depth == LIMIT_JSON_DEPTH)
-        return json_write_refuse(writing, CY_ERR(DEPTH), "too deep (JSON_DEPTH)");
+        return json_write_refuse(writing, CY_ERR(DEPTH), "too deep (JSON_DEPTH: 512)");
     struct json_write_frame *frame = &writer->frames[writer->depth++];
     *frame = (struct json_write_frame){.container = container};
     builder_u8(writing->out, container.tag == TAG_LIST ? '[' : '{');

@@ -210,7 +210,7 @@ enum native_outcome native_net_connect(struct native_call *call)
     if (runtime_is_configuring(runtime, call->instance))
         return native_fail(call, CY_ERR(UNSUPPORTED), "net.connect: not in configure");
     struct native_connect *one = mem_alloc_zeroed(sizeof *one);
-    if (!one) return native_fail(call, CY_ERR(NO_MEMORY), "net.connect");
+    if (!one) return native_fail_reason(call, CY_ERR(NO_MEMORY), "net.connect");
     one->runtime = runtime;
     one->fiber = call->fiber;
     one->folder = -1;

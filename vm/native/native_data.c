@@ -5,21 +5,12 @@
 #include "vm/base/limits.h"
 #include "vm/native/native_data_internal.h"
 
-enum native_outcome native_data_failed(struct native_call *call, cy_err err, const char *native)
-{
-    const char *why = cy_err_text(err, vm_korean(call->vm));
-    if (!cy_is(err, CY_ERR_LIMIT)) return native_fail(call, err, "%s: %s", native, why);
-    bool key = err.detail == LIMIT_KEY_STEPS;
-    return native_fail(call, err, "%s: %s (%s: %d)", native, why, key ? "KEY_STEPS" : "WALK_STEPS",
-                       key ? LIMIT_KEY_STEPS : LIMIT_WALK_STEPS);
-}
-
 enum native_outcome native_data_finish(struct native_call *call, cy_err err, cy_value owned_list,
                                        const char *native)
 {
     if (!cy_failed(err)) return native_return(call, owned_list);
     value_unref(call->vm, owned_list);
-    return native_data_failed(call, err, native);
+    return native_fail_reason(call, err, native);
 }
 
 cy_err native_data_pair(struct vm *vm, cy_value a, cy_value b, cy_value *owned_out)

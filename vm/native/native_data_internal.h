@@ -10,8 +10,6 @@
 #include "vm/run/object.h"
 #include "vm/run/vm.h"
 
-/* "list.sort: out of memory"; past a limit with the name and value of WALK_STEPS. */
-enum native_outcome native_data_failed(struct native_call *call, cy_err err, const char *native);
 /* The list on success, else lets it go and fails. For a list that was begun. */
 enum native_outcome native_data_finish(struct native_call *call, cy_err err, cy_value owned_list,
                                        const char *native);

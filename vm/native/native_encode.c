@@ -11,7 +11,7 @@
 
 static enum native_outcome native_encode_failed(struct native_call *call, cy_err err, const char *native)
 {
-    return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    return native_fail_reason(call, err, native);
 }
 
 static enum native_outcome native_encode_base64(struct native_call *call, const char *native,

@@ -21,7 +21,7 @@ struct native_fetch {
     wait_ticket ticket;
     struct http_fetch *fetch;
     size_t body_bytes_max;
-    struct memory_hold hold; /* the body until it is a value, and the copy of what is sent */
+    struct memory_hold hold; /* what is sent, and what has come until it is a value */
     struct builder what;     /* "GET http://host:port/path", for messages */
 };
 
@@ -197,7 +197,7 @@ static enum native_outcome native_fetch_upstream(struct native_call *call, cy_va
                                "http.request: the target must be a URL or an upstream, not %s",
                                value_kind_text(call->vm, target));
         options->upstream = upstream_ref(upstream);
-        return cy_failed(err) ? native_fail(call, err, "http.request") : NATIVE_DONE;
+        return cy_failed(err) ? native_fail_reason(call, err, "http.request") : NATIVE_DONE;
     }
     cy_bytes url = string_bytes(target), server;
     native_fetch_split(url, &server, &options->target);
@@ -253,7 +253,7 @@ static enum native_outcome native_fetch_send(struct native_call *call, struct ht
     struct runtime *runtime = runtime_of(call->vm);
     struct native_fetch *one = mem_alloc_zeroed(sizeof *one);
     cy_bytes fault = CY_BYTES_NONE;
-    if (!one) return native_fail(call, CY_ERR(NO_MEMORY), "http.request");
+    if (!one) return native_fail_reason(call, CY_ERR(NO_MEMORY), "http.request");
     one->runtime = runtime;
     one->body_bytes_max = options->body_bytes_max;
     builder_init(&one->what);
@@ -269,6 +269,14 @@ static enum native_outcome native_fetch_send(struct native_call *call, struct ht
     if (cy_failed(err)) {
         struct builder shown;
         builder_init(&shown);
+        if (fault.count == 0) { /* no part of it is wrong: there is no memory for it */
+            native_fetch_describe(one, err, &shown);
+            native_fetch_free(one);
+            native_fail(call, cy_is(err, CY_ERR_STOP_MEMORY) ? CY_ERR(NO_MEMORY) : err, "%.*s",
+                        CY_BYTES_ARG(builder_view(&shown)));
+            builder_fini(&shown);
+            return NATIVE_FAIL;
+        }
         native_fetch_show(fault, &shown);
         native_fetch_free(one);
         native_fail(call, err, "http.request: %s: \"%.*s\"", cy_err_text(err, vm_korean(call->vm)),
@@ -299,7 +307,7 @@ static enum native_outcome native_fetch_start(struct native_call *call, cy_bytes
     if (outcome == NATIVE_DONE && options.target.count > 0 && options.target.data[0] == '?') {
         builder_u8(&target, '/');
         builder_bytes(&target, options.target);
-        if (target.failed) outcome = native_fail(call, CY_ERR(NO_MEMORY), "http.request");
+        if (target.failed) outcome = native_fail_reason(call, CY_ERR(NO_MEMORY), "http.request");
         url_target = builder_view(&target);
         options.target = url_target;
     }

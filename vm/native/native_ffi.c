@@ -88,7 +88,7 @@ enum native_outcome native_ffi_open(struct native_call *call)
     if (memchr(name.data, 0, name.count))
         return native_fail(call, CY_ERR(VALUE), "ffi.open: the name holds a NUL");
     struct native_ffi_library *library = mem_alloc_zeroed(sizeof *library);
-    if (!library) return native_fail(call, CY_ERR(NO_MEMORY), "ffi.open");
+    if (!library) return native_fail_reason(call, CY_ERR(NO_MEMORY), "ffi.open");
     library->refs = 1;
     library->handle = dlopen(name.count ? (const char *)name.data : NULL, RTLD_NOW | RTLD_LOCAL);
     if (!library->handle) {
@@ -96,8 +96,8 @@ enum native_outcome native_ffi_open(struct native_call *call)
         mem_free(library);
         return native_fail(call, CY_ERR(NOT_FOUND), "ffi.open: %s", why ? why : "?");
     }
-    cy_err err = opaque_new(call->vm, &native_ffi_library_type, library, &result);
-    return cy_failed(err) ? native_fail(call, err, "ffi.open") : native_return(call, result);
+    cy_err err = opaque_new(call->vm, &native_ffi_library_type, library, sizeof *library, &result);
+    return cy_failed(err) ? native_fail_reason(call, err, "ffi.open") : native_return(call, result);
 }
 
 /* -- types ----------------------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ enum native_outcome native_ffi_fn(struct native_call *call)
     if (name.count == 0 || memchr(name.data, 0, name.count))
         return native_fail(call, CY_ERR(VALUE), "ffi.fn: the name is empty or holds a NUL");
     struct native_ffi_function *function = mem_alloc_zeroed(sizeof *function);
-    if (!function) return native_fail(call, CY_ERR(NO_MEMORY), "ffi.fn");
+    if (!function) return native_fail_reason(call, CY_ERR(NO_MEMORY), "ffi.fn");
     if (!native_ffi_parse(type, function) ||
         ffi_prep_cif(&function->plan, FFI_DEFAULT_ABI, function->param_count,
                      native_ffi_kinds[function->result].type, function->types) != FFI_OK) {
@@ -181,8 +181,8 @@ enum native_outcome native_ffi_fn(struct native_call *call)
     memcpy(&function->code, &code, sizeof code); /* POSIX promises that this is a function's address too */
     function->library = library;
     library->refs++;
-    cy_err err = opaque_new(call->vm, &native_ffi_function_type, function, &result);
-    return cy_failed(err) ? native_fail(call, err, "ffi.fn") : native_return(call, result);
+    cy_err err = opaque_new(call->vm, &native_ffi_function_type, function, sizeof *function, &result);
+    return cy_failed(err) ? native_fail_reason(call, err, "ffi.fn") : native_return(call, result);
 }
 
 /* -- calling --------------------------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ static enum native_outcome native_ffi_result(struct native_call *call, uint8_t k
         if (!value->p) return NATIVE_DONE;
         {
             cy_err err = string_new(call->vm, cy_bytes_from_text(value->p), &text);
-            return cy_failed(err) ? native_fail(call, err, "ffi.call") : native_return(call, text);
+            return cy_failed(err) ? native_fail_reason(call, err, "ffi.call") : native_return(call, text);
         }
     case NATIVE_FFI_VOID:
     case NATIVE_FFI_KINDS: break;

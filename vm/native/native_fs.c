@@ -33,8 +33,7 @@ struct native_fs_job {
     struct builder content; /* what is written, or was read; names */
     size_t count;           /* of names */
     size_t bytes_max;
-    size_t bytes_left; /* of the VM when it began */
-    size_t held_bytes; /* of runtime->job_bounds */
+    size_t bytes_left; /* of the VM, or the task, when it began */
     bool waiting;      /* counted there */
     bool flag;
     struct file_status status;
@@ -54,13 +53,11 @@ static const char *native_fs_path(struct native_fs_job *job) { return (const cha
 
 /* -- on the helper thread -------------------------------------------------------------------------------- */
 
-/* All that jobs hold together stays within what the VM had left. */
+/* All that operations hold together stays within what the VM, and this task, had left. */
 static cy_err native_fs_grow(void *context, size_t bytes)
 {
     struct native_fs_job *job = context;
-    job->held_bytes += bytes;
-    size_t before = atomic_fetch_add(&job->job.runtime->job_bounds.bytes, bytes);
-    return before + bytes > job->bytes_left ? CY_ERR(NO_MEMORY) : CY_OK;
+    return memory_hold_grow_beside(&job->job.hold, bytes, job->bytes_left);
 }
 
 /* A pipe may never answer: some threads are kept for files, and a task that was stopped gives its own back. */
@@ -237,6 +234,8 @@ static void native_fs_describe(struct builder *out, const char *name, cy_bytes p
     if (cy_is(err, CY_ERR_PERMISSION) && err.detail == 0)
         builder_text(out,
                      korean ? " (--allow read=폴더, write=폴더 참고)" : " (see --allow read=DIR, write=DIR)");
+    if (cy_is(err, CY_ERR_STOP_MEMORY))
+        builder_printf(out, " (TASK_MEMORY_BYTES: %d)", LIMIT_TASK_MEMORY_BYTES);
     if (cy_is(err, CY_ERR_LIMIT) && err.detail == LIMIT_FOLDER_ENTRIES)
         builder_printf(out, " (FOLDER_ENTRIES: %d)", LIMIT_FOLDER_ENTRIES);
     if (cy_is(err, CY_ERR_TOO_MANY) && err.detail == LIMIT_HELPER_WAITING)
@@ -253,11 +252,19 @@ static cy_err native_fs_finish(struct job *base, cy_value *owned_out, struct bui
     struct vm *vm = base->runtime->vm;
     cy_err err = job->err;
     *owned_out = value_nil();
-    if (!cy_failed(err) && job->operation->result) err = job->operation->result(job, vm, owned_out);
+    if (!cy_failed(err) && job->operation->result) {
+        struct vm_counters before, after;
+        vm_read_counters(vm, &before);
+        err = memory_hold_grow(&base->hold, job->content.count); /* the value's copy */
+        if (!cy_failed(err)) err = job->operation->result(job, vm, owned_out);
+        vm_read_counters(vm, &after);
+        memory_hold_end(&base->hold, cy_failed(err) ? 0 : after.heap_bytes - before.heap_bytes);
+    }
     if (cy_failed(err)) {
         native_fs_describe(message, job->operation->name, builder_view(&job->shown), err, vm_korean(vm));
         native_fs_undo(job);
     }
+    if (cy_is(err, CY_ERR_STOP_MEMORY)) err = CY_ERR(NO_MEMORY); /* the task goes on: it has not got it */
     return err;
 }
 
@@ -265,7 +272,7 @@ static void native_fs_release(struct job *base)
 {
     struct native_fs_job *job = (struct native_fs_job *)base;
     if (job->job.abandoned) native_fs_undo(job);
-    if (job->held_bytes) atomic_fetch_sub(&job->job.runtime->job_bounds.bytes, job->held_bytes);
+    memory_hold_end(&job->job.hold, 0);
     builder_fini(&job->below);
     builder_fini(&job->read_below);
     builder_fini(&job->to_below);
@@ -286,7 +293,7 @@ static struct native_fs_job *native_fs_open(struct native_call *call,
     }
     struct native_fs_job *job = mem_alloc_zeroed(sizeof *job);
     if (!job) {
-        native_fail(call, CY_ERR(NO_MEMORY), "%s", operation->name);
+        native_fail_reason(call, CY_ERR(NO_MEMORY), operation->name);
         return NULL;
     }
     job->job.work = native_fs_work;
@@ -295,7 +302,8 @@ static struct native_fs_job *native_fs_open(struct native_call *call,
     job->operation = operation;
     job->err = CY_ERR(CANCELLED); /* until it ran */
     job->job.runtime = runtime;
-    job->bytes_left = vm_memory_left(call->vm, SIZE_MAX);
+    memory_hold_begin(call, &job->job.hold);
+    job->bytes_left = memory_hold_left(&job->job.hold);
     builder_init(&job->below);
     builder_init(&job->read_below);
     builder_init(&job->to_below);
@@ -340,12 +348,20 @@ static enum native_outcome native_fs_with_content(struct native_call *call,
     cy_bytes content = string_bytes(call->args[1]);
     struct native_fs_job *job = native_fs_open(call, operation, string_bytes(call->args[0]));
     if (!job) return NATIVE_FAIL;
-    if (!cy_failed(native_fs_grow(job, content.count))) builder_bytes(&job->content, content);
+    cy_err err = memory_hold_grow(&job->job.hold, content.count);
+    if (!cy_failed(err)) {
+        builder_bytes(&job->content, content);
+        err = builder_error(&job->content);
+    }
     native_charge(call, 1 + content.count / 1024);
-    if (job->content.count == content.count && !job->content.failed) return job_start(call, &job->job);
+    if (!cy_failed(err)) return job_start(call, &job->job);
+    struct builder text;
+    builder_init(&text);
+    native_fs_describe(&text, operation->name, builder_view(&job->shown), err, vm_korean(call->vm));
     native_fs_release(&job->job);
-    return native_fail(call, CY_ERR(NO_MEMORY), "%s: %s", operation->name,
-                       cy_err_text(CY_ERR(NO_MEMORY), vm_korean(call->vm)));
+    native_fail(call, CY_ERR(NO_MEMORY), "%.*s", CY_BYTES_ARG(builder_view(&text)));
+    builder_fini(&text);
+    return NATIVE_FAIL;
 }
 
 enum native_outcome native_fs_write(struct native_call *call)
@@ -432,7 +448,7 @@ static enum native_outcome native_fs_temporary(struct native_call *call,
     if (builder_reserve(&job->to_below, job->below.count + sizeof(beneath_name) + 2))
         return job_start(call, &job->job);
     native_fs_release(&job->job);
-    return native_fail(call, CY_ERR(NO_MEMORY), "%s", operation->name);
+    return native_fail_reason(call, CY_ERR(NO_MEMORY), operation->name);
 }
 enum native_outcome native_fs_temporary_file(struct native_call *call)
 {

@@ -20,7 +20,7 @@ enum { NATIVE_HASH_HEX, NATIVE_HASH_BYTES };
 
 static enum native_outcome native_hash_failed(struct native_call *call, cy_err err, const char *native)
 {
-    return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    return native_fail_reason(call, err, native);
 }
 
 static enum native_outcome native_hash_text(struct native_call *call, const char *native, cy_bytes text)

@@ -98,7 +98,7 @@ enum native_outcome native_http_field(struct native_call *call)
     cy_err err = builder_error(&joined);
     if (found > 0 && !cy_failed(err)) err = string_new(call->vm, builder_view(&joined), &result);
     builder_fini(&joined);
-    if (cy_failed(err)) return native_fail(call, err, "http.field");
+    if (cy_failed(err)) return native_fail_reason(call, err, "http.field");
     return native_return(call, result);
 }
 
@@ -135,8 +135,10 @@ static enum native_outcome native_http_finish(struct native_call *call, const ch
         return native_fail(call, err, "%s: %s: \"%.*s\"", what, cy_err_text(err, vm_korean(call->vm)),
                            CY_BYTES_ARG(fault));
     }
-    err = opaque_new(call->vm, &native_http_verdict_type, verdict, &result);
-    if (cy_failed(err)) return native_fail(call, err, "%s", what);
+    size_t verdict_bytes = http_verdict_memory_bytes(verdict);
+    native_charge(call, verdict_bytes / 100);
+    err = opaque_new(call->vm, &native_http_verdict_type, verdict, verdict_bytes, &result);
+    if (cy_failed(err)) return native_fail_reason(call, err, what);
     return native_return(call, result);
 }
 
@@ -263,8 +265,9 @@ enum native_outcome native_http_upstream(struct native_call *call)
         return native_fail(call, err, "http.upstream: no proxy_protocol for HTTP/2 and https");
     }
     upstream_set_times(upstream, &times);
-    err = opaque_new(call->vm, &native_http_upstream_type, upstream, &result);
-    if (cy_failed(err)) return native_fail(call, err, "http.upstream");
+    err =
+        opaque_new(call->vm, &native_http_upstream_type, upstream, upstream_memory_bytes(upstream), &result);
+    if (cy_failed(err)) return native_fail_reason(call, err, "http.upstream");
     return native_return(call, result);
 }
 
@@ -290,7 +293,7 @@ static enum native_outcome native_http_literal(struct native_call *call, cy_byte
     entry = map_insert(&runtime->literal_upstreams, url, NULL);
     if (!entry) {
         upstream_unref(upstream_out);
-        return native_fail(call, CY_ERR(NO_MEMORY), "http.proxy");
+        return native_fail_reason(call, CY_ERR(NO_MEMORY), "http.proxy");
     }
     entry->value.pointer = *upstream_out;
     return NATIVE_DONE;

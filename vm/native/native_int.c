@@ -20,7 +20,7 @@ static enum native_outcome native_int_return(struct native_call *call, uint64_t 
 }
 static enum native_outcome native_int_failed(struct native_call *call, cy_err err, const char *native)
 {
-    return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    return native_fail_reason(call, err, native);
 }
 
 /* -- arithmetic ---------------------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ static enum native_outcome native_json_failed(struct native_call *call, cy_err e
     if (cy_is(err, CY_ERR_LIMIT))
         return native_fail(call, err, "%s: %s (JSON_BYTES: %d)", native,
                            cy_err_text(err, vm_korean(call->vm)), LIMIT_JSON_BYTES);
-    return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    return native_fail_reason(call, err, native);
 }
 
 static void native_json_drop_reading(struct vm *vm, void *state)

@@ -17,7 +17,7 @@ static enum native_outcome native_list_look(struct native_call *call, const char
 {
     bool paused;
     cy_err err = list_find(call->vm, call->args[0], call->args[1], index_out, &paused);
-    if (cy_failed(err)) return native_data_failed(call, err, native);
+    if (cy_failed(err)) return native_fail_reason(call, err, native);
     return paused ? NATIVE_AGAIN : NATIVE_DONE;
 }
 enum native_outcome native_list_contains(struct native_call *call)
@@ -85,7 +85,7 @@ static enum native_outcome native_list_part(struct native_call *call, size_t beg
     if (begin == 0 && end == list_count(call->args[0])) return native_return(call, native_take_arg(call, 0));
     cy_value part;
     cy_err err = list_slice(call->vm, call->args[0], begin, end, &part);
-    return cy_failed(err) ? native_data_failed(call, err, native) : native_return(call, part);
+    return cy_failed(err) ? native_fail_reason(call, err, native) : native_return(call, part);
 }
 enum native_outcome native_list_take(struct native_call *call)
 {
@@ -147,7 +147,7 @@ enum native_outcome native_list_chunk(struct native_call *call)
     size_t step = cy_min_size((size_t)size, cy_max_size(count, 1));
     cy_value chunks, *places;
     cy_err err = list_new_values(call->vm, (count + step - 1) / step, &chunks, &places);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.chunk");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.chunk");
     for (size_t begin = 0; begin < count && !cy_failed(err); begin += step) {
         cy_value chunk;
         err = list_slice(call->vm, call->args[0], begin, cy_min_size(begin + step, count), &chunk);
@@ -169,7 +169,7 @@ enum native_outcome native_list_reverse(struct native_call *call)
     cy_err err = ints     ? list_new_ints(call->vm, count, &reversed, &ints_to)
                  : floats ? list_new_floats(call->vm, count, &reversed, &floats_to)
                           : list_new_values(call->vm, count, &reversed, &values);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.reverse");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.reverse");
     native_charge(call, count / 8);
     for (size_t i = 0; i < count; i++) {
         if (ints)
@@ -186,7 +186,7 @@ enum native_outcome native_list_flatten(struct native_call *call)
 {
     cy_value items = call->args[0], flat;
     cy_err err = list_new(call->vm, 0, &flat);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.flatten");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.flatten");
     for (size_t i = 0; i < list_count(items) && !cy_failed(err); i++) {
         cy_value item = list_get(items, i);
         if (item.tag != TAG_LIST) {
@@ -204,7 +204,7 @@ enum native_outcome native_list_zip(struct native_call *call)
     cy_value a = call->args[0], b = call->args[1], pairs, *places;
     size_t count = cy_min_size(list_count(a), list_count(b));
     cy_err err = list_new_values(call->vm, count, &pairs, &places);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.zip");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.zip");
     native_charge(call, count / 4);
     for (size_t i = 0; i < count && !cy_failed(err); i++)
         err = native_data_pair(call->vm, list_get(a, i), list_get(b, i), &places[i]);
@@ -217,9 +217,9 @@ enum native_outcome native_list_enumerate(struct native_call *call)
     size_t count = list_count(items);
     int64_t from = native_has_arg(call, 1) ? call->args[1].as.i : 0, end;
     if (cy_failed(arith_add(from, (int64_t)count, &end)))
-        return native_data_failed(call, CY_ERR(OVERFLOW), "list.enumerate");
+        return native_fail_reason(call, CY_ERR(OVERFLOW), "list.enumerate");
     cy_err err = list_new_values(call->vm, count, &pairs, &places);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.enumerate");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.enumerate");
     native_charge(call, count / 4);
     for (size_t i = 0; i < count && !cy_failed(err); i++)
         err = native_data_pair(call->vm, value_int(from + (int64_t)i), list_get(items, i), &places[i]);
@@ -230,7 +230,7 @@ enum native_outcome native_list_unique(struct native_call *call)
 {
     cy_value items = call->args[0], unique = value_nil(), seen;
     cy_err err = map_new(call->vm, 0, &seen);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.unique");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.unique");
     err = list_new(call->vm, 0, &unique);
     native_charge(call, list_count(items) / 4);
     int64_t budget = native_budget(call);
@@ -255,7 +255,7 @@ enum native_outcome native_list_pick(struct native_call *call)
     cy_value items = call->args[0], indices = call->args[1], picked;
     size_t count = list_count(indices), all = list_count(items);
     cy_err err = list_new(call->vm, all ? count : 0, &picked);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.pick");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.pick");
     native_charge(call, count / 8);
     for (size_t i = 0; i < count && !cy_failed(err); i++) {
         cy_value index = list_get(indices, i);
@@ -278,8 +278,8 @@ enum native_outcome native_list_fill(struct native_call *call)
     if (count < 0)
         return native_fail(call, CY_ERR(VALUE), "list.fill: count must be 0 or more, not %lld",
                            (long long)count);
-    cy_err err = CY_ERR(TOO_LARGE);
-    if (count > LIMIT_LIST_ITEMS) return native_data_failed(call, err, "list.fill");
+    cy_err err = CY_ERR_DETAIL(TOO_LARGE, LIMIT_LIST_ITEMS);
+    if (count > LIMIT_LIST_ITEMS) return native_fail_reason(call, err, "list.fill");
     int64_t *ints = NULL;
     double *floats = NULL;
     cy_value *values = NULL;
@@ -289,7 +289,7 @@ enum native_outcome native_list_fill(struct native_call *call)
         err = list_new_floats(call->vm, (size_t)count, &filled, &floats);
     else
         err = list_new_values(call->vm, (size_t)count, &filled, &values);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.fill");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.fill");
     native_charge(call, (uint64_t)count / 8);
     for (int64_t i = 0; i < count; i++) {
         if (item.tag == TAG_INT)
@@ -310,10 +310,11 @@ enum native_outcome native_list_from_range(struct native_call *call)
                            (long long)step);
     uint64_t all = range_item_count(call->args[0]),
              count = all / (uint64_t)step + (all % (uint64_t)step != 0);
-    if (count > LIMIT_LIST_ITEMS) return native_data_failed(call, CY_ERR(TOO_LARGE), "list.from_range");
+    if (count > LIMIT_LIST_ITEMS)
+        return native_fail_reason(call, CY_ERR_DETAIL(TOO_LARGE, LIMIT_LIST_ITEMS), "list.from_range");
     cy_value list;
     cy_err err = list_new_ints(call->vm, (size_t)count, &list, &to);
-    if (cy_failed(err)) return native_data_failed(call, err, "list.from_range");
+    if (cy_failed(err)) return native_fail_reason(call, err, "list.from_range");
     native_charge(call, count / 16);
     uint64_t first = (uint64_t)range_first(call->args[0]);
     for (uint64_t i = 0; i < count; i++) to[i] = (int64_t)(first + i * (uint64_t)step);

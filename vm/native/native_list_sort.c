@@ -104,7 +104,7 @@ static bool native_list_sort_check(struct native_call *call, cy_value items, con
         return false;
     }
     native_charge(call, steps / 16);
-    if (steps > LIMIT_WALK_STEPS) (void)native_data_failed(call, CY_ERR(LIMIT), native);
+    if (steps > LIMIT_WALK_STEPS) (void)native_fail_reason(call, CY_ERR(LIMIT), native);
     return steps <= LIMIT_WALK_STEPS;
 }
 
@@ -302,7 +302,7 @@ static enum native_outcome native_list_sort_ints(struct native_call *call, bool 
     cy_value sorted;
     int64_t *to;
     uint64_t *keys = heap_alloc(call->vm, scratch_bytes), flip = descending ? UINT64_MAX : 0;
-    if (!keys) return native_data_failed(call, CY_ERR(NO_MEMORY), "list.sort");
+    if (!keys) return native_fail_reason(call, CY_ERR(NO_MEMORY), "list.sort");
     cy_err err = list_new_ints(call->vm, count, &sorted, &to);
     if (!cy_failed(err)) {
         for (size_t i = 0; i < count; i++) keys[i] = native_list_sort_int_key(ints[i]) ^ flip;
@@ -312,7 +312,7 @@ static enum native_outcome native_list_sort_ints(struct native_call *call, bool 
         native_charge(call, count / 4);
     }
     heap_free(call->vm, keys, scratch_bytes);
-    return cy_failed(err) ? native_data_failed(call, err, "list.sort") : native_return(call, sorted);
+    return cy_failed(err) ? native_fail_reason(call, err, "list.sort") : native_return(call, sorted);
 }
 
 /* Items of `items` in the order of entries. */
@@ -355,7 +355,7 @@ static struct native_list_sort *native_list_sort_new(struct native_call *call, b
     size_t count = list_count(call->args[0]);
     struct native_list_sort *sort = heap_alloc(call->vm, native_list_sort_bytes(count));
     if (!sort) {
-        (void)native_data_failed(call, CY_ERR(NO_MEMORY), native);
+        (void)native_fail_reason(call, CY_ERR(NO_MEMORY), native);
         return NULL;
     }
     *sort = (struct native_list_sort){.items = call->args[0],
@@ -376,7 +376,7 @@ static enum native_outcome native_list_sort_result(struct native_call *call,
     cy_err err = sort->steps > LIMIT_WALK_STEPS ? CY_ERR(LIMIT)
                  : indices ? native_list_sort_indices(call, sort->from, sort->count, &result)
                            : native_list_sort_gather(call, sort->items, sort->from, sort->count, &result);
-    return cy_failed(err) ? native_data_failed(call, err, native) : native_return(call, result);
+    return cy_failed(err) ? native_fail_reason(call, err, native) : native_return(call, result);
 }
 
 static enum native_outcome native_list_sort_run(struct native_call *call, bool indices, const char *native)
@@ -427,7 +427,7 @@ static enum native_outcome native_list_sort_extreme(struct native_call *call, bo
         if (largest ? order > 0 : order < 0) best = i;
     }
     native_charge(call, steps / 16);
-    if (steps > LIMIT_WALK_STEPS) return native_data_failed(call, CY_ERR(LIMIT), native);
+    if (steps > LIMIT_WALK_STEPS) return native_fail_reason(call, CY_ERR(LIMIT), native);
     return native_return(call, value_ref(list_get(items, best)));
 }
 enum native_outcome native_list_min(struct native_call *call)

@@ -58,8 +58,7 @@ static enum native_outcome native_log_put_field(struct native_call *call, const 
     if (!cy_failed(err))
         native_log_put_text(out, cy_bytes_slice(builder_view(&text), 0, LIMIT_LOG_LINE_BYTES));
     builder_fini(&text);
-    return cy_failed(err) ? native_fail(call, err, "%s: %s", name, cy_err_text(err, vm_korean(call->vm)))
-                          : NATIVE_DONE;
+    return cy_failed(err) ? native_fail_reason(call, err, name) : NATIVE_DONE;
 }
 
 static enum native_outcome native_log_line(struct native_call *call, const char *name, enum log_level level,
@@ -81,7 +80,7 @@ static enum native_outcome native_log_line(struct native_call *call, const char 
     builder_bytes(&line, text);
     while (outcome == NATIVE_DONE && map_next(fields, &cursor, &key, &value))
         outcome = native_log_put_field(call, name, key, value, &line);
-    if (outcome == NATIVE_DONE && line.failed) outcome = native_fail(call, CY_ERR(NO_MEMORY), "%s", name);
+    if (outcome == NATIVE_DONE && line.failed) outcome = native_fail_reason(call, CY_ERR(NO_MEMORY), name);
     if (outcome == NATIVE_DONE)
         log_write(log, level, "%.*s",
                   CY_BYTES_ARG(cy_bytes_slice(builder_view(&line), 0, 2 * LIMIT_LOG_LINE_BYTES)));

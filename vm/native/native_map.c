@@ -15,7 +15,7 @@ static enum native_outcome native_map_parts(struct native_call *call, bool keys,
     size_t at = 0;
     /* All ints, as counts or ids often are, are stored bare: list_append finds that out. */
     cy_err err = list_new(call->vm, 0, &list);
-    if (cy_failed(err)) return native_data_failed(call, err, native);
+    if (cy_failed(err)) return native_fail_reason(call, err, native);
     native_charge(call, map_object_count(entries) / 16);
     while (!cy_failed(err) && map_next(entries, &at, &key, &value))
         err = list_append(call->vm, &list, value_ref(keys ? key : value));
@@ -41,7 +41,7 @@ enum native_outcome native_map_has(struct native_call *call)
     bool found;
     cy_value value;
     cy_err err = native_map_look_up(call, &found, &value);
-    return cy_failed(err) ? native_data_failed(call, err, "map.has") : native_return(call, value_bool(found));
+    return cy_failed(err) ? native_fail_reason(call, err, "map.has") : native_return(call, value_bool(found));
 }
 
 enum native_outcome native_map_get(struct native_call *call)
@@ -49,7 +49,7 @@ enum native_outcome native_map_get(struct native_call *call)
     bool found;
     cy_value value;
     cy_err err = native_map_look_up(call, &found, &value);
-    if (cy_failed(err)) return native_data_failed(call, err, "map.get");
+    if (cy_failed(err)) return native_fail_reason(call, err, "map.get");
     if (found) return native_return(call, value_ref(value));
     return native_return(call, native_has_arg(call, 2) ? value_ref(call->args[2]) : value_nil());
 }
@@ -62,7 +62,7 @@ enum native_outcome native_map_remove(struct native_call *call)
     if (cy_is(err, CY_ERR_KEY)) err = CY_OK; /* what cannot be a key is not there */
     if (!cy_failed(err)) return native_return(call, map);
     value_unref(call->vm, map);
-    return native_data_failed(call, err, "map.remove");
+    return native_fail_reason(call, err, "map.remove");
 }
 
 enum native_outcome native_map_entries(struct native_call *call)
@@ -70,7 +70,7 @@ enum native_outcome native_map_entries(struct native_call *call)
     cy_value list, *places, key, value, entries = call->args[0];
     size_t at = 0;
     cy_err err = list_new_values(call->vm, map_object_count(entries), &list, &places);
-    if (cy_failed(err)) return native_data_failed(call, err, "map.entries");
+    if (cy_failed(err)) return native_fail_reason(call, err, "map.entries");
     native_charge(call, map_object_count(entries) / 8);
     while (!cy_failed(err) && map_next(entries, &at, &key, &value))
         err = native_data_pair(call->vm, key, value, places++);
@@ -82,7 +82,7 @@ static enum native_outcome native_map_bad_key(struct native_call *call, cy_err e
                                               size_t index, const char *native)
 {
     value_unref(call->vm, owned_map);
-    if (!cy_is(err, CY_ERR_KEY)) return native_data_failed(call, err, native);
+    if (!cy_is(err, CY_ERR_KEY)) return native_fail_reason(call, err, native);
     return native_fail(call, err, "%s: item %zu cannot be a key", native, index);
 }
 
@@ -91,7 +91,7 @@ enum native_outcome native_map_from_entries(struct native_call *call)
     cy_value map, pairs = call->args[0];
     size_t count = list_count(pairs);
     cy_err err = map_new(call->vm, count, &map);
-    if (cy_failed(err)) return native_data_failed(call, err, "map.from_entries");
+    if (cy_failed(err)) return native_fail_reason(call, err, "map.from_entries");
     native_charge(call, count / 4);
     int64_t budget = native_budget(call);
     for (size_t i = 0; i < count; i++) {
@@ -112,7 +112,7 @@ enum native_outcome native_map_from_keys(struct native_call *call)
     cy_value map, keys = call->args[0], value = native_has_arg(call, 1) ? call->args[1] : value_bool(true);
     size_t count = list_count(keys);
     cy_err err = map_new(call->vm, count, &map);
-    if (cy_failed(err)) return native_data_failed(call, err, "map.from_keys");
+    if (cy_failed(err)) return native_fail_reason(call, err, "map.from_keys");
     native_charge(call, count / 4);
     int64_t budget = native_budget(call);
     for (size_t i = 0; i < count; i++) {
@@ -139,7 +139,7 @@ enum native_outcome native_map_invert(struct native_call *call)
     cy_value inverted, entries = call->args[0], key, value;
     size_t at = 0, count = map_object_count(entries);
     cy_err err = map_new(call->vm, count, &inverted);
-    if (cy_failed(err)) return native_data_failed(call, err, "map.invert");
+    if (cy_failed(err)) return native_fail_reason(call, err, "map.invert");
     native_charge(call, count / 4);
     int64_t budget = native_budget(call);
     for (size_t i = 0; map_next(entries, &at, &key, &value); i++) {
@@ -154,7 +154,7 @@ enum native_outcome native_map_pick(struct native_call *call)
     cy_value picked, keys = call->args[1], value;
     bool found;
     cy_err err = map_new(call->vm, 0, &picked);
-    if (cy_failed(err)) return native_data_failed(call, err, "map.pick");
+    if (cy_failed(err)) return native_fail_reason(call, err, "map.pick");
     native_charge(call, list_count(keys) / 4);
     int64_t budget = native_budget(call);
     for (size_t i = 0; i < list_count(keys) && !cy_failed(err); i++) {

@@ -272,7 +272,7 @@ enum native_outcome native_net_read(struct native_call *call)
     if (object->unread) {
         cy_value text;
         cy_err err = string_new(call->vm, buffer_view(object->unread), &text);
-        if (cy_failed(err)) return native_fail(call, err, "net.read");
+        if (cy_failed(err)) return native_fail_reason(call, err, "net.read");
         buffer_unref(&object->unread);
         return native_return(call, text);
     }
@@ -514,7 +514,7 @@ enum native_outcome native_net_listen(struct native_call *call)
     if (runtime_is_configuring(runtime, call->instance))
         return native_fail(call, CY_ERR(UNSUPPORTED), "net.listen: not in configure");
     struct native_net_object *object = native_net_new(runtime);
-    if (!object) return native_fail(call, CY_ERR(NO_MEMORY), "net.listen");
+    if (!object) return native_fail_reason(call, CY_ERR(NO_MEMORY), "net.listen");
     object->is_listener = true;
     object->ready.op.done = native_net_on_ready;
     cy_err err = native_net_open_listener(object, text);

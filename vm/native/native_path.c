@@ -17,7 +17,7 @@ static enum native_outcome native_path_text(struct native_call *call, const char
     cy_value result;
     if (!cy_failed(err)) err = builder_error(text);
     if (!cy_failed(err)) err = string_new(call->vm, builder_view(text), &result);
-    if (cy_failed(err)) return native_fail(call, err, "%s: %s", name, cy_err_text(err, vm_korean(call->vm)));
+    if (cy_failed(err)) return native_fail_reason(call, err, name);
     return native_return(call, result);
 }
 
@@ -25,7 +25,7 @@ static enum native_outcome native_path_part(struct native_call *call, const char
 {
     cy_value result;
     cy_err err = string_new(call->vm, part, &result);
-    if (cy_failed(err)) return native_fail(call, err, "%s: %s", name, cy_err_text(err, vm_korean(call->vm)));
+    if (cy_failed(err)) return native_fail_reason(call, err, name);
     return native_return(call, result);
 }
 
@@ -72,7 +72,7 @@ enum native_outcome native_path_split(struct native_call *call)
     cy_value list;
     native_charge(call, 1 + rest.count / 64);
     cy_err err = list_new(call->vm, 0, &list);
-    if (cy_failed(err)) return native_fail(call, err, "path.split");
+    if (cy_failed(err)) return native_fail_reason(call, err, "path.split");
     for (; part.count > 0 && !cy_failed(err); part = path_next(&rest)) {
         cy_value text;
         err = string_new(call->vm, part, &text);

@@ -33,14 +33,15 @@ static enum native_outcome native_process_read_files(struct native_call *call, s
             return native_fail(call, CY_ERR(VALUE), "process.workers: files maps names to paths, both str");
         }
         if (plan->source_count == LIMIT_GENERATION_FILES) {
-            return native_fail(call, CY_ERR(LIMIT), "process.workers: at most %d files",
+            return native_fail(call, CY_ERR(LIMIT), "process.workers: at most GENERATION_FILES = %d files",
                                LIMIT_GENERATION_FILES);
         }
         struct generation_source *source = &plan->sources[plan->source_count];
         source->name = native_process_copy(string_bytes(key));
         source->path = native_process_copy(string_bytes(value));
         plan->source_count++; /* counted first, so that a half copy is freed with the plan */
-        if (!source->name || !source->path) return native_fail(call, CY_ERR(NO_MEMORY), "process.workers");
+        if (!source->name || !source->path)
+            return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.workers");
     }
     return NATIVE_DONE;
 }
@@ -92,7 +93,7 @@ static enum native_outcome native_process_read_options(struct native_call *call,
         } else if (cy_bytes_equal(name, CY_BYTES("user")) && (value.tag == TAG_STR || value.tag == TAG_NIL)) {
             if (value.tag == TAG_NIL || string_bytes(value).count == 0) continue;
             runtime->workers.user = native_process_copy(string_bytes(value));
-            if (!runtime->workers.user) return native_fail(call, CY_ERR(NO_MEMORY), "process.workers");
+            if (!runtime->workers.user) return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.workers");
         } else if (cy_bytes_equal(name, CY_BYTES("label")) && value.tag == TAG_STR) {
             cy_bytes label = string_bytes(value);
             if (label.count >= sizeof runtime->workers.label)

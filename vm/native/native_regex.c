@@ -51,7 +51,7 @@ static const struct opaque_type native_regex_type = {.name = "regex", .free = na
 
 static bool native_regex_failed(struct native_call *call, const char *native, cy_err err)
 {
-    native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    native_fail_reason(call, err, native);
     return false;
 }
 
@@ -240,7 +240,7 @@ enum native_outcome native_regex_compile(struct native_call *call)
                                     given[4].as.b};
     if (!native_regex_make(call, "regex.compile", string_bytes(call->args[0]), &options, &regex))
         return NATIVE_FAIL;
-    cy_err err = opaque_new(call->vm, &native_regex_type, regex, &value);
+    cy_err err = opaque_new(call->vm, &native_regex_type, regex, 0, &value);
     if (cy_failed(err)) return native_regex_failed(call, "regex.compile", err), NATIVE_FAIL;
     return native_return(call, value);
 }

@@ -141,8 +141,7 @@ static enum native_outcome native_replace_give(struct native_call *call, const c
 {
     cy_value value;
     if (!cy_failed(err)) err = string_new(call->vm, text, &value);
-    if (cy_failed(err))
-        return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    if (cy_failed(err)) return native_fail_reason(call, err, native);
     return native_return(call, value);
 }
 

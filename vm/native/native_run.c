@@ -49,7 +49,7 @@ struct native_run {
     struct builder input, output[2];
     size_t input_done;
     size_t output_bytes_max;
-    size_t held_bytes; /* of runtime->job_bounds */
+    struct memory_hold hold; /* what goes in and what came out */
     uint32_t timeout_ms;
     uint32_t pending;
     bool waiting;            /* the task has not been answered */
@@ -62,12 +62,18 @@ struct native_run {
 
 /* -- the end --------------------------------------------------------------------------------------------- */
 
-static void native_run_free(struct native_run *run)
+/* The streams: nobody looks at them once the task is answered, and the VM may go before the program has. */
+static void native_run_let_go(struct native_run *run)
 {
-    atomic_fetch_sub(&run->runtime->job_bounds.bytes, run->held_bytes);
     builder_fini(&run->input);
     builder_fini(&run->output[0]);
     builder_fini(&run->output[1]);
+    memory_hold_end(&run->hold, 0);
+}
+
+static void native_run_free(struct native_run *run)
+{
+    native_run_let_go(run);
     builder_fini(&run->name);
     mem_free(run->arguments);
     mem_free(run->environment);
@@ -95,6 +101,7 @@ static void native_run_shut(struct native_run *run)
         if (run->watches[end].socket) loop_socket_close(&run->watches[end].socket);
     bool gone = spawn_end(&run->spawned);
     run->waiting = false;
+    native_run_let_go(run);
     if (!gone && run->watched && !run->runtime->closing) {
         run->next = run->runtime->ending_runs;
         run->runtime->ending_runs = run;
@@ -135,6 +142,10 @@ static void native_run_fail(struct native_run *run, cy_err err, const char *what
     builder_init(&text);
     builder_printf(&text, "process.run: %.*s: %s%s", CY_BYTES_ARG(builder_view(&run->name)), what,
                    cy_err_describe(err, korean, why, sizeof why));
+    if (cy_is(err, CY_ERR_STOP_MEMORY)) {
+        builder_printf(&text, " (TASK_MEMORY_BYTES: %d)", LIMIT_TASK_MEMORY_BYTES);
+        err = CY_ERR(NO_MEMORY); /* the task has not got it and may go on */
+    }
     if (cy_is(err, CY_ERR_TOO_LARGE))
         builder_printf(&text, " (output_bytes_max: %zu)", run->output_bytes_max);
     if (cy_is(err, CY_ERR_TIMEOUT)) builder_printf(&text, " (timeout_ms: %u)", run->timeout_ms);
@@ -160,14 +171,6 @@ static cy_err native_run_result(struct native_run *run, int code, cy_value *out)
 
 /* -- its three streams ----------------------------------------------------------------------------------- */
 
-/* What all runs and file jobs hold outside of the heap stays within what the VM has left. */
-static cy_err native_run_hold(struct native_run *run, size_t bytes)
-{
-    run->held_bytes += bytes;
-    size_t before = atomic_fetch_add(&run->runtime->job_bounds.bytes, bytes);
-    return before + bytes > vm_memory_left(run->runtime->vm, SIZE_MAX) ? CY_ERR(NO_MEMORY) : CY_OK;
-}
-
 /* Takes what is there, at most `steps` pieces. OK with `*open_out`: there may be more later. */
 static cy_err native_run_read(struct native_run *run, int end, uint32_t steps, bool *open_out)
 {
@@ -177,7 +180,7 @@ static cy_err native_run_read(struct native_run *run, int end, uint32_t steps, b
         size_t room_bytes = cy_min_size(NATIVE_RUN_STEP_BYTES, run->output_bytes_max - out->count + 1);
         size_t free_bytes = out->capacity - out->count;
         if (room_bytes > free_bytes)
-            CY_TRY(native_run_hold(run, cy_max_size(room_bytes - free_bytes, out->capacity)));
+            CY_TRY(memory_hold_grow(&run->hold, cy_max_size(room_bytes - free_bytes, out->capacity)));
         uint8_t *room = builder_reserve(out, room_bytes);
         if (!room) return CY_ERR(NO_MEMORY);
         ssize_t count = read(*native_run_descriptor(run, end), room, room_bytes);
@@ -222,7 +225,12 @@ static void native_run_on_ended(struct native_run *run)
         /* A pipe holds less than this many steps; more is from somebody who goes on writing. */
         if (*native_run_descriptor(run, end) >= 0) err = native_run_read(run, end, NATIVE_RUN_STEPS, &open);
     }
+    struct vm_counters before, after;
+    vm_read_counters(run->runtime->vm, &before);
+    if (!cy_failed(err)) err = memory_hold_grow(&run->hold, run->output[0].count + run->output[1].count);
     if (!cy_failed(err)) err = native_run_result(run, code, &result);
+    vm_read_counters(run->runtime->vm, &after);
+    if (!cy_failed(err)) memory_hold_end(&run->hold, after.heap_bytes - before.heap_bytes);
     if (cy_failed(err)) {
         native_run_fail(run, err, "");
         return;
@@ -334,7 +342,7 @@ static enum native_outcome native_run_read_arguments(struct native_call *call, s
         return native_fail(call, CY_ERR(LIMIT), "process.run: at most PROCESS_ARGUMENTS = %d arguments",
                            LIMIT_PROCESS_ARGUMENTS);
     cy_bytes *texts = mem_alloc((count + 1) * sizeof *texts);
-    if (!texts) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
+    if (!texts) return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.run");
     enum native_outcome outcome = NATIVE_DONE;
     texts[0] = string_bytes(call->args[0]);
     if (texts[0].count == 0 || !native_run_is_text(call->args[0]))
@@ -350,7 +358,8 @@ static enum native_outcome native_run_read_arguments(struct native_call *call, s
     }
     if (outcome == NATIVE_DONE) run->arguments = native_run_block(texts, NULL, count + 1);
     mem_free(texts);
-    if (outcome == NATIVE_DONE && !run->arguments) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
+    if (outcome == NATIVE_DONE && !run->arguments)
+        return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.run");
     return outcome;
 }
 
@@ -363,7 +372,7 @@ static enum native_outcome native_run_read_environment(struct native_call *call,
         return native_fail(call, CY_ERR(LIMIT), "process.run: at most PROCESS_ARGUMENTS = %d variables",
                            LIMIT_PROCESS_ARGUMENTS);
     cy_bytes *texts = mem_alloc((2 * count + 1) * sizeof *texts);
-    if (!texts) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
+    if (!texts) return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.run");
     enum native_outcome outcome = NATIVE_DONE;
     for (; outcome == NATIVE_DONE && map_next(map, &cursor, &key, &value); i++) {
         bool named = native_run_is_text(key) && string_bytes(key).count > 0 &&
@@ -380,7 +389,7 @@ static enum native_outcome native_run_read_environment(struct native_call *call,
     run->environment = outcome == NATIVE_DONE ? native_run_block(texts, texts + count, count) : NULL;
     mem_free(texts);
     if (outcome == NATIVE_DONE && !run->environment)
-        return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
+        return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.run");
     return outcome;
 }
 
@@ -400,8 +409,13 @@ static enum native_outcome native_run_read_options(struct native_call *call, str
         cy_bytes name = key.tag == TAG_STR ? string_bytes(key) : CY_BYTES_NONE;
         if (cy_bytes_equal(name, CY_BYTES("input")) && value.tag == TAG_STR) {
             cy_bytes input = string_bytes(value);
-            if (!cy_failed(native_run_hold(run, input.count))) builder_bytes(&run->input, input);
-            if (run->input.count != input.count) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
+            cy_err err = memory_hold_grow(&run->hold, input.count);
+            if (cy_is(err, CY_ERR_STOP_MEMORY))
+                return native_fail(call, CY_ERR(NO_MEMORY), "process.run: %s (TASK_MEMORY_BYTES: %d)",
+                                   cy_err_text(err, vm_korean(call->vm)), LIMIT_TASK_MEMORY_BYTES);
+            if (!cy_failed(err)) builder_bytes(&run->input, input);
+            if (run->input.count != input.count)
+                return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.run");
         } else if (cy_bytes_equal(name, CY_BYTES("env")) && value.tag == TAG_MAP) {
             if (native_run_read_environment(call, run, value) != NATIVE_DONE) return NATIVE_FAIL;
         } else if (cy_bytes_equal(name, CY_BYTES("cwd")) && native_run_is_text(value) &&
@@ -409,7 +423,7 @@ static enum native_outcome native_run_read_options(struct native_call *call, str
             cy_bytes folder = string_bytes(value);
             mem_free(run->folder);
             run->folder = native_run_block(&folder, NULL, 1);
-            if (!run->folder) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
+            if (!run->folder) return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.run");
         } else if (cy_bytes_equal(name, CY_BYTES("timeout_ms")) &&
                    native_run_number(value, LIMIT_TIMEOUT_MS, &number)) {
             run->timeout_ms = (uint32_t)number;
@@ -458,8 +472,9 @@ enum native_outcome native_process_run(struct native_call *call)
     if (runtime_is_configuring(runtime, call->instance))
         return native_fail(call, CY_ERR(UNSUPPORTED), "process.run: not in configure");
     struct native_run *run = mem_alloc_zeroed(sizeof *run);
-    if (!run) return native_fail(call, CY_ERR(NO_MEMORY), "process.run");
+    if (!run) return native_fail_reason(call, CY_ERR(NO_MEMORY), "process.run");
     run->runtime = runtime;
+    memory_hold_begin(call, &run->hold);
     run->timeout_ms = LIMIT_PROCESS_TIMEOUT_MS;
     run->output_bytes_max = LIMIT_PROCESS_OUTPUT_BYTES;
     builder_init(&run->input);

@@ -65,7 +65,7 @@ static struct shared_table *native_shared_counters(struct native_call *call, con
 {
     struct runtime *runtime = runtime_of(call->vm);
     cy_err err = runtime_make_shared(runtime);
-    if (cy_failed(err)) native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    if (cy_failed(err)) native_fail_reason(call, err, native);
     return runtime->counters;
 }
 
@@ -202,7 +202,7 @@ enum native_outcome native_shared_table_entries(struct native_call *call)
     if (!table) return NATIVE_FAIL;
     native_charge(call, 1 + shared_table_entries(table) / 16);
     cy_err err = map_new(call->vm, 0, &map);
-    if (cy_failed(err)) return native_fail(call, err, "shared.table_entries");
+    if (cy_failed(err)) return native_fail_reason(call, err, "shared.table_entries");
     for (uint32_t i = 0; i < shared_table_entries(table) && !cy_failed(err); i++) {
         if (!shared_table_at(table, i, key, &key_bytes, &number)) continue;
         err = string_new(call->vm, cy_bytes_of(key, key_bytes), &text);

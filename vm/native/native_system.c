@@ -26,7 +26,7 @@ enum native_outcome native_env_get(struct native_call *call)
     cy_value result = value_nil();
     if (!text) return native_return(call, native_has_arg(call, 1) ? value_ref(call->args[1]) : result);
     cy_err err = string_new(call->vm, cy_bytes_from_text(text), &result);
-    if (cy_failed(err)) return native_fail(call, err, "env.get");
+    if (cy_failed(err)) return native_fail_reason(call, err, "env.get");
     return native_return(call, result);
 }
 
@@ -41,7 +41,7 @@ enum native_outcome native_env_names(struct native_call *call)
     while (environ && environ[count]) count++;
     cy_bytes *names = mem_alloc((count + 1) * sizeof *names);
     cy_value list = value_nil(), text;
-    if (!names) return native_fail(call, CY_ERR(NO_MEMORY), "env.names");
+    if (!names) return native_fail_reason(call, CY_ERR(NO_MEMORY), "env.names");
     for (size_t i = 0; i < count; i++) {
         cy_bytes whole = cy_bytes_from_text(environ[i]);
         names[kept] = cy_bytes_slice(whole, 0, cy_bytes_find(whole, '='));

@@ -12,11 +12,6 @@
 #include "vm/native/native_text_internal.h"
 #include "vm/run/heap.h"
 
-enum native_outcome native_text_failed(struct native_call *call, cy_err err, const char *native)
-{
-    return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
-}
-
 enum native_outcome native_text_return(struct native_call *call, cy_bytes text, const char *native)
 {
     if (call->args[0].tag == TAG_STR && text.count == native_text_arg(call, 0).count &&
@@ -24,7 +19,7 @@ enum native_outcome native_text_return(struct native_call *call, cy_bytes text, 
         return native_return(call, native_take_arg(call, 0));
     cy_value value;
     cy_err err = string_new(call->vm, text, &value);
-    return cy_failed(err) ? native_text_failed(call, err, native) : native_return(call, value);
+    return cy_failed(err) ? native_fail_reason(call, err, native) : native_return(call, value);
 }
 
 void native_text_build(struct native_call *call, struct builder *builder)
@@ -36,9 +31,10 @@ void native_text_build(struct native_call *call, struct builder *builder)
 enum native_outcome native_text_return_built(struct native_call *call, struct builder *built,
                                              const char *native)
 {
-    cy_err err = builder_error(built);
+    bool full = built->past_max && built->count_max == LIMIT_STRING_BYTES;
+    cy_err err = full ? CY_ERR(TOO_LARGE) : builder_error(built);
     native_text_charge(call, built->count);
-    enum native_outcome outcome = cy_failed(err) ? native_text_failed(call, err, native)
+    enum native_outcome outcome = cy_failed(err) ? native_fail_reason(call, err, native)
                                                  : native_text_return(call, builder_view(built), native);
     builder_fini(built);
     return outcome;
@@ -212,7 +208,7 @@ enum native_outcome native_text_find_last(struct native_call *call)
     /* The first occurrence from the other side: memmem takes linear time for any part, comparing everywhere not. */
     size_t scratch_bytes = text.count + part.count;
     uint8_t *scratch = heap_alloc(call->vm, scratch_bytes);
-    if (!scratch) return native_text_failed(call, CY_ERR(NO_MEMORY), "text.find_last");
+    if (!scratch) return native_fail_reason(call, CY_ERR(NO_MEMORY), "text.find_last");
     for (size_t i = 0; i < text.count; i++) scratch[i] = text.data[text.count - 1 - i];
     for (size_t i = 0; i < part.count; i++) scratch[text.count + i] = part.data[part.count - 1 - i];
     size_t at =
@@ -263,7 +259,7 @@ enum native_outcome native_text_find_all(struct native_call *call)
     if (!cy_failed(err)) err = list_new_ints(call->vm, places.count, &found, &to);
     for (size_t i = 0; i < places.count && !cy_failed(err); i++) to[i] = places.items[i];
     native_text_places_fini(&places);
-    return cy_failed(err) ? native_text_failed(call, err, "text.find_all") : native_return(call, found);
+    return cy_failed(err) ? native_fail_reason(call, err, "text.find_all") : native_return(call, found);
 }
 
 enum native_outcome native_text_compare(struct native_call *call)
@@ -291,12 +287,10 @@ enum native_outcome native_text_nearest(struct native_call *call)
             return native_fail(call, CY_ERR(TYPE), "text.nearest: item %zu must be str, not %s", i,
                                value_kind_text(call->vm, word));
         steps += 1 + word_bytes * string_bytes(word).count / NATIVE_TEXT_PAIRS_PER_STEP;
-        if (steps > LIMIT_WALK_STEPS)
-            return native_fail(call, CY_ERR(LIMIT), "text.nearest: %s (WALK_STEPS: %d)",
-                               cy_err_text(CY_ERR(LIMIT), vm_korean(call->vm)), LIMIT_WALK_STEPS);
+        if (steps > LIMIT_WALK_STEPS) return native_fail_reason(call, CY_ERR(LIMIT), "text.nearest");
         size_t distance = nearest.best.count ? nearest.best_distance : SIZE_MAX;
         nearest_offer(&nearest, string_bytes(word));
-        if (nearest.no_memory) return native_text_failed(call, CY_ERR(NO_MEMORY), "text.nearest");
+        if (nearest.no_memory) return native_fail_reason(call, CY_ERR(NO_MEMORY), "text.nearest");
         if (nearest.best.count && nearest.best_distance < distance) best = word;
     }
     native_charge(call, steps);
@@ -410,7 +404,7 @@ enum native_outcome native_text_split(struct native_call *call)
     native_text_places_fini(places);
     if (!cy_failed(err)) return native_return(call, splitting.list);
     value_unref(call->vm, splitting.list);
-    return native_text_failed(call, err, "text.split");
+    return native_fail_reason(call, err, "text.split");
 }
 
 enum native_outcome native_text_split_once(struct native_call *call)
@@ -423,12 +417,12 @@ enum native_outcome native_text_split_once(struct native_call *call)
     if (at == SIZE_MAX) return native_return(call, value_nil());
     cy_value parts, *places;
     cy_err err = list_new_values(call->vm, 2, &parts, &places);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.split_once");
+    if (cy_failed(err)) return native_fail_reason(call, err, "text.split_once");
     err = native_text_put(call, &places[0], text, 0, at);
     if (!cy_failed(err)) err = native_text_put(call, &places[1], text, at + separator.count, text.count);
     if (!cy_failed(err)) return native_return(call, parts);
     value_unref(call->vm, parts);
-    return native_text_failed(call, err, "text.split_once");
+    return native_fail_reason(call, err, "text.split_once");
 }
 
 /* The next line of `text` at `*at`, which moves behind its end; false past the last. */
@@ -468,13 +462,13 @@ static enum native_outcome native_text_walk(struct native_call *call, const char
     native_text_charge(call, 2 * text.count);
     cy_value parts, *places;
     cy_err err = list_new_values(call->vm, count, &parts, &places);
-    if (cy_failed(err)) return native_text_failed(call, err, native);
+    if (cy_failed(err)) return native_fail_reason(call, err, native);
     at = 0;
     for (size_t i = 0; i < count && !cy_failed(err) && next(text, &at, &begin, &end); i++)
         err = native_text_put(call, &places[i], text, begin, end);
     if (!cy_failed(err)) return native_return(call, parts);
     value_unref(call->vm, parts);
-    return native_text_failed(call, err, native);
+    return native_fail_reason(call, err, native);
 }
 enum native_outcome native_text_lines(struct native_call *call)
 {
@@ -567,7 +561,7 @@ enum native_outcome native_text_join(struct native_call *call)
         if (filling.index < list_count(call->args[0]))
             return native_pause(call, &filling, sizeof filling, native_text_filling_drop, "text.join");
         cy_err err = string_new_blank(call->vm, filling.bytes, &filling.made, &to);
-        if (cy_failed(err)) return native_text_failed(call, err, "text.join");
+        if (cy_failed(err)) return native_fail_reason(call, err, "text.join");
         filling.index = 0;
     }
     if (!native_text_join_fill(call, separator, &filling))
@@ -605,9 +599,7 @@ static enum native_outcome native_text_cut(struct native_call *call, bool start,
         looked += 1 + letters.count / 16;
     }
     native_charge(call, looked / 16);
-    if (looked > LIMIT_WALK_STEPS)
-        return native_fail(call, CY_ERR(LIMIT), "%s: %s (WALK_STEPS: %d)", native,
-                           cy_err_text(CY_ERR(LIMIT), vm_korean(call->vm)), LIMIT_WALK_STEPS);
+    if (looked > LIMIT_WALK_STEPS) return native_fail_reason(call, CY_ERR(LIMIT), native);
     return native_text_return(call, text, native);
 }
 enum native_outcome native_text_trim(struct native_call *call)
@@ -712,7 +704,7 @@ enum native_outcome native_text_replace(struct native_call *call)
     if (!done)
         return native_pause(call, &replacing, sizeof replacing, native_text_replacing_drop, "text.replace");
     native_text_places_fini(places);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.replace");
+    if (cy_failed(err)) return native_fail_reason(call, err, "text.replace");
     return native_return(call, none ? native_take_arg(call, 0) : filling->made);
 }
 
@@ -742,7 +734,7 @@ enum native_outcome native_text_repeat(struct native_call *call)
         cy_err err = cy_mul_overflows(text.count, (size_t)times, &filling.bytes)
                          ? CY_ERR(TOO_LARGE)
                          : string_new_blank(call->vm, filling.bytes, &filling.made, &to);
-        if (cy_failed(err)) return native_text_failed(call, err, "text.repeat");
+        if (cy_failed(err)) return native_fail_reason(call, err, "text.repeat");
     }
     while (filling.filled < filling.bytes) {
         size_t before = filling.filled;

@@ -70,5 +70,5 @@ enum native_outcome native_text_quote(struct native_call *call)
     if (!format_text_go(call->vm, &text, call->args, 1, FORMAT_QUOTED))
         return native_pause(call, &text, sizeof text, format_text_drop, "text.quote");
     cy_err err = format_text_end(call->vm, &text, &quoted);
-    return cy_failed(err) ? native_text_failed(call, err, "text.quote") : native_return(call, quoted);
+    return cy_failed(err) ? native_fail_reason(call, err, "text.quote") : native_return(call, quoted);
 }

@@ -22,8 +22,6 @@ static inline void native_text_charge(struct native_call *call, size_t bytes)
     native_charge(call, bytes / NATIVE_TEXT_BYTES_PER_STEP);
 }
 
-/* "text.split: out of memory" */
-enum native_outcome native_text_failed(struct native_call *call, cy_err err, const char *native);
 /* Gives a copy of `text`, or the first argument itself when that is all of it. */
 enum native_outcome native_text_return(struct native_call *call, cy_bytes text, const char *native);
 /* Gives what was built, and frees the builder. */

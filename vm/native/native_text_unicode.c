@@ -33,7 +33,7 @@ enum native_outcome native_text_grapheme_list(struct native_call *call)
     size_t count = text_grapheme_count(text);
     cy_value letters, *places;
     cy_err err = list_new_values(call->vm, count, &letters, &places);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.graphemes");
+    if (cy_failed(err)) return native_fail_reason(call, err, "text.graphemes");
     for (size_t i = 0, from = 0; i < count && !cy_failed(err); i++) {
         size_t end = text_grapheme_end(text, from);
         err = native_text_put(call, &places[i], text, from, end);
@@ -41,7 +41,7 @@ enum native_outcome native_text_grapheme_list(struct native_call *call)
     }
     if (!cy_failed(err)) return native_return(call, letters);
     value_unref(call->vm, letters);
-    return native_text_failed(call, err, "text.graphemes");
+    return native_fail_reason(call, err, "text.graphemes");
 }
 
 /* Steps over at most `count` letters from `from` on; gives where it stands, and how many there were. */
@@ -85,7 +85,7 @@ enum native_outcome native_text_reverse(struct native_call *call)
     cy_value reversed;
     uint8_t *to;
     cy_err err = string_new_blank(call->vm, text.count, &reversed, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.reverse");
+    if (cy_failed(err)) return native_fail_reason(call, err, "text.reverse");
     native_text_unicode_charge(call, text.count);
     for (size_t from = 0, end; from < text.count; from = end) {
         end = text_grapheme_end(text, from);
@@ -101,7 +101,7 @@ enum native_outcome native_text_bytes(struct native_call *call)
     cy_value bytes;
     cy_err err = list_new_bytes(call->vm, native_text_arg(call, 0), &bytes);
     native_text_charge(call, native_text_arg(call, 0).count);
-    return cy_failed(err) ? native_text_failed(call, err, "text.bytes") : native_return(call, bytes);
+    return cy_failed(err) ? native_fail_reason(call, err, "text.bytes") : native_return(call, bytes);
 }
 
 enum native_outcome native_text_from_bytes(struct native_call *call)
@@ -110,7 +110,7 @@ enum native_outcome native_text_from_bytes(struct native_call *call)
     size_t count = list_count(items);
     uint8_t *to;
     cy_err err = string_new_blank(call->vm, count, &made, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.from_bytes");
+    if (cy_failed(err)) return native_fail_reason(call, err, "text.from_bytes");
     native_text_charge(call, 4 * count);
     for (size_t i = 0; i < count; i++) {
         cy_value item = list_get(items, i);
@@ -140,7 +140,7 @@ enum native_outcome native_text_code_points(struct native_call *call)
     cy_value points;
     int64_t *to;
     cy_err err = list_new_ints(call->vm, text_code_point_count(text), &points, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, "text.code_points");
+    if (cy_failed(err)) return native_fail_reason(call, err, "text.code_points");
     for (size_t offset = 0; offset < text.count; offset += length) {
         uint32_t code_point;
         (void)!text_decode(cy_bytes_skip(text, offset), &code_point, &length);
@@ -224,13 +224,13 @@ static enum native_outcome native_text_unicode_normal(struct native_call *call, 
                            LIMIT_TEXT_MARKS);
     /* Code points while it works, four bytes each, and up to 18 for one: bounded before they are asked for. */
     if (text.count > vm_memory_left(call->vm, LIMIT_STRING_BYTES) / 16)
-        return native_text_failed(call, CY_ERR(NO_MEMORY), native);
+        return native_fail_reason(call, CY_ERR(NO_MEMORY), native);
     struct builder built;
     native_text_build(call, &built);
     cy_err err = normalise(text, &built);
     if (!cy_failed(err)) return native_text_return_built(call, &built, native);
     builder_fini(&built);
-    return native_text_failed(call, err, native);
+    return native_fail_reason(call, err, native);
 }
 enum native_outcome native_text_nfc(struct native_call *call)
 {
@@ -263,7 +263,7 @@ static enum native_outcome native_text_unicode_ascii_case(struct native_call *ca
     cy_value mapped;
     uint8_t *to, first = upper ? 'a' : 'A';
     cy_err err = string_new_blank(call->vm, text.count, &mapped, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, native);
+    if (cy_failed(err)) return native_fail_reason(call, err, native);
     for (size_t i = 0; i < text.count; i++) {
         uint8_t byte = text.data[i];
         to[i] = byte ^ (uint8_t)((uint8_t)(byte - first) < 26 ? 'a' - 'A' : 0);
@@ -335,7 +335,7 @@ enum native_outcome native_text_equals_fold(struct native_call *call)
     bool equal = cy_bytes_equal(builder_view(&folded[0]), builder_view(&folded[1]));
     builder_fini(&folded[0]);
     builder_fini(&folded[1]);
-    if (failed) return native_text_failed(call, CY_ERR(NO_MEMORY), "text.equals_fold");
+    if (failed) return native_fail_reason(call, CY_ERR(NO_MEMORY), "text.equals_fold");
     return native_return(call, value_bool(equal));
 }
 
@@ -363,7 +363,7 @@ static enum native_outcome native_text_unicode_pad(struct native_call *call, con
     cy_bytes text = native_text_arg(call, 0);
     int64_t columns = call->args[1].as.i;
     cy_bytes fill = native_has_arg(call, 2) ? native_text_arg(call, 2) : CY_BYTES(" ");
-    if (columns > LIMIT_STRING_BYTES) return native_text_failed(call, CY_ERR(TOO_LARGE), native);
+    if (columns > LIMIT_STRING_BYTES) return native_fail_reason(call, CY_ERR(TOO_LARGE), native);
     native_text_unicode_charge(call, text.count + fill.count);
     size_t width = text_width(text), fill_width = text_width(fill);
     if (fill_width == 0) return native_fail(call, CY_ERR(VALUE), "%s: fill has no width", native);
@@ -376,7 +376,7 @@ static enum native_outcome native_text_unicode_pad(struct native_call *call, con
     uint8_t *to;
     cy_err err =
         bytes > LIMIT_STRING_BYTES ? CY_ERR(TOO_LARGE) : string_new_blank(call->vm, bytes, &padded, &to);
-    if (cy_failed(err)) return native_text_failed(call, err, native);
+    if (cy_failed(err)) return native_fail_reason(call, err, native);
     native_text_charge(call, bytes);
     to = native_text_unicode_fill(to, fill, fill_width, left);
     if (text.count) to = (uint8_t *)mempcpy(to, text.data, text.count);

@@ -43,8 +43,7 @@ static enum native_outcome native_time_text(struct native_call *call, const char
     cy_err err = builder_error(text);
     if (!cy_failed(err)) err = string_new(call->vm, builder_view(text), &value);
     builder_fini(text);
-    if (cy_failed(err))
-        return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    if (cy_failed(err)) return native_fail_reason(call, err, native);
     return native_return(call, value);
 }
 

@@ -20,6 +20,10 @@
 #include "vm/native/option.h"
 #include "vm/native/runtime_internal.h"
 
+/* What one holds outside of the heap, about; OpenSSL does not say. With the 140 authorities of a system a trust takes
+ * 825 KiB (RSS of 41 of them less that of 11). */
+enum { NATIVE_TRUST_BYTES = 1 << 20, NATIVE_TLS_BYTES = 128 << 10 };
+
 static void native_tls_server_free(struct vm *vm, void *payload)
 {
     struct tls_server *server = payload;
@@ -245,8 +249,8 @@ static enum native_outcome native_tls_make(struct native_tls_files *files, struc
     builder_fini(&fault);
     if (cy_failed(err)) return NATIVE_FAIL;
     cy_value result;
-    err = opaque_new(call->vm, &native_tls_server_type, server, &result);
-    return cy_failed(err) ? native_fail(call, err, "http.tls") : native_return(call, result);
+    err = opaque_new(call->vm, &native_tls_server_type, server, NATIVE_TLS_BYTES, &result);
+    return cy_failed(err) ? native_fail_reason(call, err, "http.tls") : native_return(call, result);
 }
 
 enum native_outcome native_http_tls(struct native_call *call)
@@ -339,8 +343,8 @@ static enum native_outcome native_trust_make(struct native_tls_files *files,
     }
     builder_fini(&fault);
     if (cy_failed(err)) return NATIVE_FAIL;
-    err = opaque_new(call->vm, &native_tls_client_type, client, &result);
-    return cy_failed(err) ? native_fail(call, err, "http.trust") : native_return(call, result);
+    err = opaque_new(call->vm, &native_tls_client_type, client, NATIVE_TRUST_BYTES, &result);
+    return cy_failed(err) ? native_fail_reason(call, err, "http.trust") : native_return(call, result);
 }
 
 enum native_outcome native_http_trust(struct native_call *call)

@@ -14,7 +14,7 @@
 
 static enum native_outcome native_url_failed(struct native_call *call, cy_err err, const char *native)
 {
-    return native_fail(call, err, "%s: %s", native, cy_err_text(err, vm_korean(call->vm)));
+    return native_fail_reason(call, err, native);
 }
 
 /* Returns what a builder holds, or how it failed; the builder is gone afterwards. */

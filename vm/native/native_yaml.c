@@ -223,8 +223,8 @@ static enum native_outcome native_yaml_fail(struct native_call *call, cy_err err
 {
     cy_value data;
     const char *message = builder_text_view(&fault->message);
-    if (!message) return native_fail(call, CY_ERR(NO_MEMORY), "yaml.parse");
-    if (fault->message.count == 0) return native_fail(call, err, "yaml.parse");
+    if (!message) return native_fail_reason(call, CY_ERR(NO_MEMORY), "yaml.parse");
+    if (fault->message.count == 0) return native_fail_reason(call, err, "yaml.parse");
     cy_err data_err = map_new(call->vm, 2, &data);
     if (cy_failed(data_err)) return native_fail(call, data_err, "yaml.parse");
     data_err = map_set_text(call->vm, &data, CY_BYTES("line"), value_int(fault->line));

@@ -321,6 +321,7 @@ static uint64_t runtime_cpu_ns(void *host)
 cy_err runtime_open(struct runtime *runtime)
 {
     struct vm_options options = {
+        .held_bytes = &runtime->job_bounds.bytes,
         .natives = native_table_full,
         .capabilities = runtime->options->capabilities,
         .korean = runtime->options->korean,

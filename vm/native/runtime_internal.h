@@ -163,7 +163,8 @@ struct runtime {
     struct path_rules *rules;
     struct helper_pool *helpers; /* NULL until needed */
     struct job_bounds {
-        atomic_size_t bytes; /* outside of the VM's heap that jobs hold */
+        _Atomic uint64_t
+            bytes; /* outside of the VM's heap that operations hold: memory_hold; it may outlive the VM */
         atomic_uint waiting; /* jobs whose pipe does not answer, each on a thread */
     } job_bounds;
     bool helpers_hang;  /* at the end: a job still looks at the rules and at us */

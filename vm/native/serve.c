@@ -264,7 +264,7 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
         } else if (cy_bytes_equal(name, CY_BYTES("banner")) && value.tag == TAG_STR) {
             cy_bytes text = string_bytes(value);
             runtime->serving.banner = mem_alloc(text.count + 1);
-            if (!runtime->serving.banner) return native_fail(call, CY_ERR(NO_MEMORY), "http.serve");
+            if (!runtime->serving.banner) return native_fail_reason(call, CY_ERR(NO_MEMORY), "http.serve");
             memcpy(runtime->serving.banner, text.data, text.count + 1);
         } else if (cy_bytes_equal(name, CY_BYTES("http2")) && value.tag == TAG_BOOL) {
             runtime->serving.bounds.refuses_http2 = !value.as.b;

@@ -115,7 +115,7 @@ static enum proxy_protocol_step proxy_protocol_parse_v2(cy_bytes input, struct p
     bool is_local = (input.data[12] & 15) == 0;
     uint8_t family = input.data[13];
     if (length + PROXY_PROTOCOL_V2_FIXED_BYTES > LIMIT_PROXY_PROTOCOL_BYTES)
-        return proxy_protocol_bad(header, "the PROXY header is longer than PROXY_PROTOCOL_BYTES");
+        return proxy_protocol_bad(header, "the PROXY header is longer than PROXY_PROTOCOL_BYTES (2048)");
     bool is_v4 = family == 0x11, is_v6 = family == 0x21;
     size_t needed = is_v4 ? PROXY_PROTOCOL_V4_BYTES : is_v6 ? PROXY_PROTOCOL_V6_BYTES : 0;
     if (!is_local && length < needed)

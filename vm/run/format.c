@@ -238,7 +238,9 @@ cy_err format_end(struct vm *vm, const struct builder *out)
 {
     vm_charge_bytes(vm, out->count);
     if (!out->failed) return CY_OK;
-    return out->past_max && out->count_max == LIMIT_FORMAT_BYTES ? CY_ERR(TOO_LARGE) : CY_ERR(NO_MEMORY);
+    return out->past_max && out->count_max == LIMIT_FORMAT_BYTES
+               ? CY_ERR_DETAIL(TOO_LARGE, LIMIT_FORMAT_BYTES)
+               : CY_ERR(NO_MEMORY);
 }
 
 void value_format(struct vm *vm, cy_value value, bool quote, struct builder *out)
@@ -317,8 +319,9 @@ bool format_text_go(struct vm *vm, struct format_text *text, const cy_value *val
 cy_err format_text_error(const struct format_text *text)
 {
     if (!text->out.failed) return CY_OK;
-    return text->out.past_max && string_build_is_full(&text->out, LIMIT_FORMAT_BYTES) ? CY_ERR(TOO_LARGE)
-                                                                                      : CY_ERR(NO_MEMORY);
+    return text->out.past_max && string_build_is_full(&text->out, LIMIT_FORMAT_BYTES)
+               ? CY_ERR_DETAIL(TOO_LARGE, LIMIT_FORMAT_BYTES)
+               : CY_ERR(NO_MEMORY);
 }
 
 cy_err format_text_end(struct vm *vm, struct format_text *text, cy_value *owned_out)

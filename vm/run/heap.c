@@ -33,7 +33,7 @@ static bool heap_fits(struct vm *vm, size_t bytes)
 {
     if (CY_UNLIKELY(bytes >= HEAP_LARGE_BYTES) && vm->running && !memory_may_allocate(vm, bytes))
         return false;
-    uint64_t held = vm->held_bytes;
+    uint64_t held = atomic_load_explicit(vm->held_bytes, memory_order_relaxed);
     if (bytes <= vm->heap_bytes_max && vm->heap_bytes + held <= vm->heap_bytes_max - bytes) return true;
     if (vm->freeing) return false;
     bool more = vm->dead != NULL;

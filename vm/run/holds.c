@@ -5,7 +5,7 @@
  * In, Out, Invariant: holds.h.
  * Method: a turn of HOLDS_LEAST_NS or more goes to the row of its place, or to a new row, or takes that of the
  *       shortest.
- *       Places are texts: code may be gone when they are shown.
+ *       Places are texts: code may be gone when they are shown. Each is made in memory that is freed at once.
  */
 #include "vm/run/holds.h"
 
@@ -31,14 +31,40 @@ static struct holds_row *holds_find(struct holds *holds, cy_bytes place, uint64_
     return row;
 }
 
+/* At most `bytes_max` of `text`, with no letter cut in two. */
+static cy_bytes holds_cut(cy_bytes text, size_t bytes_max)
+{
+    if (text.count <= bytes_max) return text;
+    while (bytes_max > 0 && (text.data[bytes_max] & 0xc0) == 0x80) bytes_max--;
+    return cy_bytes_slice(text, 0, bytes_max);
+}
+
+/* "name (file:line:column)"; of a long one the name is cut, because where it is says more. */
+static void holds_place(const struct fiber *fiber, struct builder *place)
+{
+    struct builder whole;
+    builder_init(&whole);
+    places_describe_turn(fiber, &whole);
+    cy_bytes text = builder_view(&whole), where = CY_BYTES_NONE;
+    if (whole.failed) text = CY_BYTES("...");
+    for (size_t i = text.count; i > 0 && where.count == 0; i--)
+        if (text.data[i - 1] == '(') where = cy_bytes_skip(text, i - 1);
+    if (text.count > place->count_max && where.count + sizeof "... " < place->count_max) {
+        builder_bytes(place, holds_cut(text, place->count_max - where.count - strlen("... ")));
+        builder_text(place, "... ");
+        text = where;
+    }
+    builder_bytes(place, holds_cut(text, place->count_max - place->count));
+    builder_fini(&whole);
+}
+
 void holds_turn(struct holds *holds, const struct fiber *fiber, uint64_t spent_ns)
 {
     if (spent_ns > holds->longest_ns) holds->longest_ns = spent_ns;
     if (spent_ns < HOLDS_LEAST_NS) return;
     char room[HOLDS_PLACE_BYTES];
     struct builder place = {.data = (uint8_t *)room, .capacity = sizeof room, .count_max = sizeof room - 1};
-    places_describe_turn(fiber, &place);
-    if (place.failed) place.count = cy_min_size(place.count, sizeof room - 1);
+    holds_place(fiber, &place);
     struct holds_row *row = holds_find(holds, builder_view(&place), spent_ns);
     if (!row) return;
     row->count++;

@@ -19,7 +19,7 @@ enum { HOLDS_ROWS = 8, HOLDS_PLACE_BYTES = 128 };
 struct holds_row {
     uint64_t longest_ns;
     uint64_t count; /* turns of HOLDS_LEAST_NS or more that ended there, since the row is here */
-    char place[HOLDS_PLACE_BYTES]; /* "main (main.han:5:43)", cut */
+    char place[HOLDS_PLACE_BYTES]; /* "main (main.han:5:43)"; the name of a long one is cut */
 };
 struct holds {
     struct holds_row rows[HOLDS_ROWS]; /* longest first */
@@ -29,11 +29,11 @@ struct holds {
 
 /* Forgets all: a worker begins with its own. */
 void holds_clear(struct holds *holds);
-/* A line for each row, and none when no turn was long. */
+/* The longest of all turns, then a line for each row; no turn was long: no row. */
 void holds_describe(const struct holds *holds, bool korean, struct builder *out);
 
 /* -- for fiber.c ----------------------------------------------------------------------------------------- */
-/* A turn has taken `spent_ns` of CPU. `paused`: the fiber's step is the one that ran, else it is the one behind. */
+/* A turn of `fiber` has taken `spent_ns` of CPU. Its place is the step that ran last. */
 void holds_turn(struct holds *holds, const struct fiber *fiber, uint64_t spent_ns);
 
 #endif

@@ -53,7 +53,7 @@ static enum list_kind list_kind_with(enum list_kind kind, cy_value item)
 static cy_err list_make_with(struct vm *vm, enum list_kind kind, size_t capacity,
                              void *(*get)(struct vm *vm, size_t bytes), struct list **list_out)
 {
-    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
+    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR_DETAIL(TOO_LARGE, LIMIT_LIST_ITEMS);
     struct list *list = heap_new_object(vm, TAG_LIST, sizeof *list);
     if (!list) return CY_ERR(NO_MEMORY);
     list_set_kind(list, kind);
@@ -138,7 +138,7 @@ static void list_widen_items(struct list *list, enum list_kind kind)
 static cy_err list_reshape(struct vm *vm, struct list *list, enum list_kind kind, size_t capacity)
 {
     enum list_kind kind_old = list_kind_of(list);
-    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
+    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR_DETAIL(TOO_LARGE, LIMIT_LIST_ITEMS);
     size_t bytes = capacity * list_item_bytes(kind), bytes_old = list_memory_bytes(list);
     if (bytes != bytes_old) {
         void *memory = list->items.memory ? heap_resize(vm, list->items.memory, bytes_old, bytes)
@@ -200,12 +200,6 @@ cy_err list_set(struct vm *vm, struct list *unshared, uint32_t index, cy_value o
     return CY_OK;
 }
 
-cy_value *list_promote(struct vm *vm, struct list *unshared)
-{
-    if (cy_failed(list_make_room(vm, unshared, LIST_ANY, unshared->count))) return NULL;
-    return unshared->items.any;
-}
-
 cy_err list_append(struct vm *vm, cy_value *list, cy_value owned_item)
 {
     CHECK(list->tag == TAG_LIST);
@@ -251,7 +245,7 @@ cy_err list_copy(struct vm *vm, cy_value list, size_t more, cy_value *owned_out)
 {
     const struct list *from = list_of(list);
     size_t capacity;
-    if (cy_add_overflows(from->count, more, &capacity)) return CY_ERR(TOO_LARGE);
+    if (cy_add_overflows(from->count, more, &capacity)) return CY_ERR_DETAIL(TOO_LARGE, LIMIT_LIST_ITEMS);
     struct list *copy;
     CY_TRY(list_make(vm, from->count ? list_kind_of(from) : LIST_EMPTY, capacity, &copy));
     if (from->count) list_copy_items(vm, copy, from, 0, from->count);

@@ -54,8 +54,6 @@ CY_NODISCARD cy_err list_copy(struct vm *vm, cy_value list, size_t more, cy_valu
 CY_NODISCARD cy_err list_set(struct vm *vm, struct list *unshared, uint32_t index, cy_value owned_item);
 CY_NODISCARD cy_err list_push(struct vm *vm, struct list *unshared, cy_value owned_item);
 CY_NODISCARD cy_err list_extend(struct vm *vm, struct list *unshared, cy_value more);
-/* Makes sure that items are stored as values and returns them; NULL without memory. */
-CY_NODISCARD cy_value *list_promote(struct vm *vm, struct list *unshared);
 /* For heap_drain: takes the last item out (`*item_out`); false when none is left. */
 bool list_pop_dead(struct list *list, cy_value *item_out);
 void list_free(struct vm *vm, struct list *list);

@@ -22,7 +22,7 @@ static uint32_t map_object_tag(uint64_t hash) { return (uint32_t)(hash >> 32); }
 
 cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out)
 {
-    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
+    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR_DETAIL(TOO_LARGE, LIMIT_LIST_ITEMS);
     struct map_object *map = heap_new_object(vm, TAG_MAP, sizeof *map);
     if (!map) return CY_ERR(NO_MEMORY);
     map->live_count = map->entry_count = map->entry_capacity = map->slot_count = map->first_live = 0;
@@ -235,7 +235,7 @@ static cy_err map_object_make_room(struct vm *vm, struct map_object *map)
     size_t capacity = map->entry_capacity;
     bool mostly_holes = map->live_count < map->entry_count / 2;
     if (map->entry_count == capacity && !mostly_holes) capacity = capacity < 4 ? 4 : capacity * 2;
-    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR(TOO_LARGE);
+    if (capacity > LIMIT_LIST_ITEMS) return CY_ERR_DETAIL(TOO_LARGE, LIMIT_LIST_ITEMS);
     CY_TRY(map_object_rebuild_slots(vm, map, capacity));
     if (capacity == map->entry_capacity) return CY_OK;
     size_t bytes_old = map_object_entry_bytes(map->entry_capacity), bytes = map_object_entry_bytes(capacity);

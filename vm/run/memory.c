@@ -7,7 +7,8 @@
  *       is what is freed later of the garbage that it left. One allocation of HEAP_LARGE_BYTES or more is looked at
  *       before it is made, so that a doubling string does not get to the VM's limit within one step.
  *       What a native's operation gathers outside the heap while its task waits is held: counted as the group's and as
- *       the VM's before it is allocated, and refused, not stopped, past either limit (memory_hold_grow).
+ *       the VM's before it is allocated, and refused, not stopped, past either limit (memory_hold_grow). There is one
+ *       count of it for the VM, which the heap looks at too. What an opaque value owns counts as the heap's (record.c).
  * Known: a container that is handed to another task moves no charge: who made it pays, who lets go of it last gains.
  *       The count is therefore a bound, not a balance, and a group is stopped only when the whole VM holds more than
  *       the group's limit as well.
@@ -90,37 +91,85 @@ void memory_turn_end(struct vm *vm, struct fiber *group, uint64_t serial, uint64
 void memory_hold_begin(struct native_call *call, struct memory_hold *hold)
 {
     struct fiber *group = call->fiber->group;
-    *hold = (struct memory_hold){.vm = call->vm, .group = group, .group_serial = group->serial};
+    *hold = (struct memory_hold){
+        .vm = call->vm, .held_bytes = call->vm->held_bytes, .group = group, .group_serial = group->serial};
+}
+
+void memory_hold_begin_for_vm(struct vm *vm, struct memory_hold *hold)
+{
+    *hold = (struct memory_hold){.vm = vm, .held_bytes = vm->held_bytes};
 }
 
 static struct fiber *memory_hold_group(const struct memory_hold *hold)
 {
-    return hold->group->serial == hold->group_serial && hold->group->state != FIBER_POOLED ? hold->group
-                                                                                           : NULL;
+    struct fiber *group = hold->group;
+    return group && group->serial == hold->group_serial && group->state != FIBER_POOLED ? group : NULL;
+}
+
+/* What the group has left; its account learns of a turn's heap only when the turn ends. */
+static uint64_t memory_hold_group_left(const struct memory_hold *hold)
+{
+    const struct vm *vm = hold->vm;
+    const struct fiber *group = memory_hold_group(hold);
+    if (!group || group->memory_bytes_max == UINT64_MAX) return UINT64_MAX;
+    int64_t bytes = group->memory_bytes;
+    if (vm->running && vm->running->group == group) bytes += (int64_t)(vm->heap_bytes - vm->turn_heap_bytes);
+    if (bytes < 0) bytes = 0;
+    return (uint64_t)bytes < group->memory_bytes_max ? group->memory_bytes_max - (uint64_t)bytes : 0;
+}
+
+size_t memory_hold_left(const struct memory_hold *hold)
+{
+    uint64_t left = memory_hold_group_left(hold);
+    return vm_memory_left(hold->vm, left < SIZE_MAX ? (size_t)left : SIZE_MAX);
+}
+
+/* During a turn, what is freed is seen when it ends. */
+static bool memory_hold_drain(struct vm *vm)
+{
+    if (vm->freeing) return false;
+    return vm->running ? heap_drain(vm, MEMORY_DRAIN_STEPS) : memory_drain_later(vm, MEMORY_DRAIN_STEPS);
 }
 
 cy_err memory_hold_grow(struct memory_hold *hold, size_t bytes)
 {
     struct vm *vm = hold->vm;
-    struct fiber *group = memory_hold_group(hold);
     if (bytes == 0) return CY_OK;
-    while (bytes > vm_memory_left(vm, SIZE_MAX) && memory_drain_later(vm, MEMORY_DRAIN_STEPS)) {}
+    while (bytes > memory_hold_left(hold) && memory_hold_drain(vm)) {}
     if (bytes > vm_memory_left(vm, SIZE_MAX)) return CY_ERR(NO_MEMORY);
-    if (group && group->memory_bytes_max != UINT64_MAX &&
-        group->memory_bytes + (int64_t)bytes > (int64_t)group->memory_bytes_max)
-        return CY_ERR(STOP_MEMORY);
-    if (group) group->memory_bytes += (int64_t)bytes;
-    vm->held_bytes += bytes;
+    if (bytes > memory_hold_group_left(hold)) return CY_ERR(STOP_MEMORY);
+    struct fiber *group = memory_hold_group(hold);
+    if (group) {
+        group->memory_bytes += (int64_t)bytes;
+        hold->group_bytes += bytes;
+    }
+    atomic_fetch_add(hold->held_bytes, bytes);
     hold->bytes += bytes;
     return CY_OK;
+}
+
+cy_err memory_hold_grow_beside(struct memory_hold *hold, size_t bytes, size_t bytes_max)
+{
+    uint64_t before = atomic_fetch_add(hold->held_bytes, bytes);
+    hold->bytes += bytes;
+    return before + bytes > bytes_max ? CY_ERR(NO_MEMORY) : CY_OK;
+}
+
+void memory_hold_leave_task(struct memory_hold *hold)
+{
+    struct fiber *group = memory_hold_group(hold);
+    if (group) group->memory_bytes -= (int64_t)hold->group_bytes;
+    hold->group = NULL;
+    hold->group_bytes = 0;
 }
 
 void memory_hold_end(struct memory_hold *hold, uint64_t result_bytes)
 {
     struct fiber *group = memory_hold_group(hold);
-    CHECK(hold->vm->held_bytes >= hold->bytes);
-    hold->vm->held_bytes -= hold->bytes;
-    if (group) group->memory_bytes += (int64_t)result_bytes - (int64_t)hold->bytes;
+    if (group && !hold->vm->running) group->memory_bytes += (int64_t)result_bytes;
+    memory_hold_leave_task(hold);
+    uint64_t before = atomic_fetch_sub(hold->held_bytes, hold->bytes);
+    CHECK(before >= hold->bytes);
     hold->bytes = 0;
 }
 

@@ -48,20 +48,33 @@ struct native_call {
 
 typedef enum native_outcome (*native_body)(struct native_call *call);
 
-/* -- vm/run/memory.c: memory outside the heap, of an operation that a task waits for ------------------------ */
+/* -- vm/run/memory.c: memory outside the heap, of an operation --------------------------------------------- */
 
 /* Bytes that count as the VM's and as those of the task (with all it spawned). Lies in the operation. */
 struct memory_hold {
     struct vm *vm;
-    struct fiber *group;
+    _Atomic uint64_t *held_bytes; /* of struct vm_options */
+    struct fiber *group;          /* NULL: of the VM alone */
     uint64_t group_serial;
     size_t bytes;
+    size_t group_bytes; /* of them, what the task is charged for */
 };
 void memory_hold_begin(struct native_call *call, struct memory_hold *hold);
+/* For what belongs to no task, such as a buffer of the runtime. */
+void memory_hold_begin_for_vm(struct vm *vm, struct memory_hold *hold);
+/* What may be held in addition: the least of what the VM and the task have left. */
+size_t memory_hold_left(const struct memory_hold *hold);
 /* Before `bytes` more are allocated. NO_MEMORY past what the VM may have, STOP_MEMORY past what the task may have
- * (which goes on: it has not got them); nothing more is held then. Not during a turn. */
+ * (which goes on: it has not got them); nothing more is held then. */
 CY_NODISCARD cy_err memory_hold_grow(struct memory_hold *hold, size_t bytes);
-/* All of it is given back; `result_bytes` of the heap, made outside of a turn, are the task's instead. */
+/* The same on another thread than the VM's, which cannot ask the task's account nor the heap's: they are counted as the
+ * VM's at once, and `bytes_max` (memory_hold_left where the operation began) bounds what all such holds of the VM have
+ * together. One thread at a time uses a hold. */
+CY_NODISCARD cy_err memory_hold_grow_beside(struct memory_hold *hold, size_t bytes, size_t bytes_max);
+/* The task is gone; what the operation still holds is the VM's alone. Afterwards the VM may go before the hold ends. */
+void memory_hold_leave_task(struct memory_hold *hold);
+/* All of it is given back. `result_bytes` of the heap that were made of it are the task's instead; during a turn they
+ * are so already. */
 void memory_hold_end(struct memory_hold *hold, uint64_t result_bytes);
 
 static inline bool native_has_arg(const struct native_call *call, uint32_t index)
@@ -86,6 +99,9 @@ static inline enum native_outcome native_return(struct native_call *call, cy_val
  * has words, and is Korean where the run is. */
 enum native_outcome native_fail(struct native_call *call, cy_err reason, const char *format, ...)
     CY_PRINTF(3, 4);
+/* Fails with what the row says: "text.repeat: too large (STRING_BYTES: 1073741824)". Where it is a limit that was met,
+ * and the reason tells which, its name and value stand behind; for memory those of the VM's. */
+enum native_outcome native_fail_reason(struct native_call *call, cy_err reason, const char *native);
 /* With data that the program reads as error.data. */
 enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data,
                                      const char *format, ...) CY_PRINTF(4, 5);

@@ -7,6 +7,7 @@
  * Invariant: a body sees only what its signature allows. Signatures are taken apart once, when the
  *       instance is made.
  */
+#include "vm/base/limits.h"
 #include "vm/code/opcode.h"
 #include "vm/run/fiber.h"
 #include "vm/run/native_call.h"
@@ -170,6 +171,32 @@ enum native_outcome native_fail(struct native_call *call, cy_err reason, const c
     native_fail_list(call, reason, value_nil(), format, arguments);
     va_end(arguments);
     return NATIVE_FAIL;
+}
+
+static const struct limit *native_limit_met(cy_err reason)
+{
+    if (cy_is(reason, CY_ERR_TOO_LARGE))
+        return limit_find(reason.detail == LIMIT_LIST_ITEMS     ? "LIST_ITEMS"
+                          : reason.detail == LIMIT_FORMAT_BYTES ? "FORMAT_BYTES"
+                                                                : "STRING_BYTES");
+    if (cy_is(reason, CY_ERR_LIMIT))
+        return limit_find(reason.detail == LIMIT_KEY_STEPS ? "KEY_STEPS" : "WALK_STEPS");
+    if (cy_is(reason, CY_ERR_DEPTH))
+        return limit_find(reason.detail == LIMIT_KEY_NESTING ? "KEY_NESTING" : "VALUE_DEPTH");
+    return NULL;
+}
+
+enum native_outcome native_fail_reason(struct native_call *call, cy_err reason, const char *native)
+{
+    const char *why = cy_err_text(reason, vm_korean(call->vm));
+    const struct limit *limit = native_limit_met(reason);
+    if (limit)
+        return native_fail(call, reason, "%s: %s (%s: %lld)", native, why, limit->name,
+                           (long long)limit->value);
+    if (cy_is(reason, CY_ERR_NO_MEMORY))
+        return native_fail(call, reason, "%s: %s (VM_MEMORY_BYTES: %llu)", native, why,
+                           (unsigned long long)call->vm->heap_bytes_max);
+    return native_fail(call, reason, "%s: %s", native, why);
 }
 
 enum native_outcome native_fail_data(struct native_call *call, cy_err reason, cy_value owned_data,

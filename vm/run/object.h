@@ -92,8 +92,10 @@ struct opaque_type {
      * set there is no value, whatever was returned. May be NULL. */
     bool (*get_field)(struct vm *vm, void *payload, cy_bytes name, cy_value *owned_out, cy_err *err_out);
 };
+/* `payload_bytes`: what the payload holds outside of the heap, which counts as the heap's until it is freed; 0 when it
+ * lies in the heap. NO_MEMORY past the VM's limit or the task's: the payload is freed then. */
 CY_NODISCARD cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload,
-                               cy_value *owned_out);
+                               size_t payload_bytes, cy_value *owned_out);
 /* The payload when `value` is an opaque of that type, NULL otherwise. */
 void *opaque_payload(cy_value value, const struct opaque_type *type);
 

@@ -76,7 +76,7 @@ static cy_err places_new(struct vm *vm, struct instance *instance, struct fiber 
             .instance = instance, .inner = value_nil(), .count = count, .more_count = depth - count};
         instance->function_count++; /* the code stays, as with a function value */
         for (uint32_t i = 0; i < count; i++) places->frames[i] = places_of_frame(instance, fiber->frame - i);
-        err = opaque_new(vm, &places_type, places, owned_out); /* frees it when it fails */
+        err = opaque_new(vm, &places_type, places, 0, owned_out); /* frees it when it fails */
     }
     vm->heap_bytes_max -= PLACES_RESERVE_BYTES;
     *places_out = places;

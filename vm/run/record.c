@@ -247,15 +247,19 @@ void function_free(struct vm *vm, struct function_object *function)
 
 /* -- opaque ---------------------------------------------------------------------------------------------- */
 
-cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload, cy_value *owned_out)
+cy_err opaque_new(struct vm *vm, const struct opaque_type *type, void *owned_payload, size_t payload_bytes,
+                  cy_value *owned_out)
 {
-    struct opaque *opaque = heap_new_object(vm, TAG_OPAQUE, sizeof *opaque);
+    bool counted = heap_count(vm, payload_bytes);
+    struct opaque *opaque = counted ? heap_new_object(vm, TAG_OPAQUE, sizeof *opaque) : NULL;
     if (!opaque) {
+        if (counted) heap_uncount(vm, payload_bytes);
         if (type->free) type->free(vm, owned_payload);
         return CY_ERR(NO_MEMORY);
     }
     opaque->type = type;
     opaque->payload = owned_payload;
+    opaque->payload_bytes = payload_bytes;
     *owned_out = value_object(TAG_OPAQUE, &opaque->container.head);
     return CY_OK;
 }
@@ -269,5 +273,6 @@ void *opaque_payload(cy_value value, const struct opaque_type *type)
 void opaque_free(struct vm *vm, struct opaque *opaque)
 {
     if (opaque->type->free) opaque->type->free(vm, opaque->payload);
+    heap_uncount(vm, opaque->payload_bytes);
     heap_free_object(vm, &opaque->container.head, sizeof *opaque);
 }

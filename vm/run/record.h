@@ -118,6 +118,7 @@ struct opaque {
     struct container container;
     const struct opaque_type *type;
     void *payload;
+    size_t payload_bytes; /* counted as the heap's */
 };
 static inline struct opaque *opaque_of(cy_value value)
 {

@@ -18,7 +18,7 @@ static size_t string_bytes_of(size_t capacity) { return sizeof(struct string) + 
 
 static cy_err string_make(struct vm *vm, size_t count, size_t capacity, struct string **string_out)
 {
-    if (count > LIMIT_STRING_BYTES) return CY_ERR(TOO_LARGE);
+    if (count > LIMIT_STRING_BYTES) return CY_ERR_DETAIL(TOO_LARGE, LIMIT_STRING_BYTES);
     if (capacity > LIMIT_STRING_BYTES) capacity = LIMIT_STRING_BYTES;
     struct string *string = heap_new_object(vm, TAG_STR, string_bytes_of(capacity));
     if (!string) return CY_ERR(NO_MEMORY);
@@ -66,6 +66,7 @@ void string_build(struct vm *vm, struct builder *out, size_t count_max)
     builder_init(out);
     out->count_max = STRING_BUILD_FIRST_BYTES + vm_memory_left(vm, count_max);
     if (builder_reserve(out, STRING_BUILD_FIRST_BYTES)) out->count = sizeof(struct string);
+    out->count_max -= STRING_BUILD_FIRST_BYTES - sizeof(struct string); /* it was for the first room */
 }
 
 cy_bytes string_build_view(const struct builder *out)
@@ -76,7 +77,7 @@ cy_bytes string_build_view(const struct builder *out)
 
 bool string_build_is_full(const struct builder *out, size_t count_max)
 {
-    return out->past_max && out->count_max == STRING_BUILD_FIRST_BYTES + count_max;
+    return out->past_max && out->count_max == sizeof(struct string) + count_max;
 }
 
 cy_err string_build_end(struct vm *vm, struct builder *owned, size_t count_max, cy_value *owned_out)

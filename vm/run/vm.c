@@ -55,7 +55,7 @@ struct log *vm_log(struct vm *vm) { return vm->options.log; }
 bool vm_korean(struct vm *vm) { return vm->options.korean; }
 size_t vm_memory_left(const struct vm *vm, size_t bytes_max)
 {
-    uint64_t used = vm->heap_bytes + vm->held_bytes;
+    uint64_t used = vm->heap_bytes + atomic_load_explicit(vm->held_bytes, memory_order_relaxed);
     uint64_t left = used < vm->heap_bytes_max ? vm->heap_bytes_max - used : 0;
     return left < bytes_max ? (size_t)left : bytes_max;
 }
@@ -80,6 +80,7 @@ cy_err vm_new(const struct vm_options *options, struct vm **vm_out)
     struct vm *vm = mem_alloc_zeroed(sizeof *vm);
     if (!vm) return CY_ERR(NO_MEMORY);
     vm->options = *options;
+    vm->held_bytes = options->held_bytes ? options->held_bytes : &vm->held_bytes_own;
     uint64_t burst_ms = options->cpu_burst_ms ? options->cpu_burst_ms : LIMIT_CPU_BURST_MS;
     vm->burst_ns_max = burst_ms > UINT64_MAX / 1000000u ? UINT64_MAX : fiber_ms(burst_ms);
     vm->heap_bytes_max = options->memory_bytes_max ? options->memory_bytes_max : LIMIT_VM_MEMORY_BYTES;

@@ -29,6 +29,9 @@ struct vm_options {
     /* What one task and all it spawns may hold; past it they are stopped. 0: LIMIT_TASK_MEMORY_BYTES, UINT64_MAX: no
      * limit. The main task itself has none: who else would need the memory. */
     uint64_t task_memory_bytes_max;
+    /* Where the bytes are counted that operations hold outside of the heap. Given by a host whose operations may
+     * outlive the VM, on a helper thread for example. NULL: the VM's own. */
+    _Atomic uint64_t *held_bytes;
     uint32_t capabilities; /* granted bits; a program that needs more is refused by instance_new */
     hash_seed seed;        /* random where map keys come from peers */
     bool korean;           /* language of messages */

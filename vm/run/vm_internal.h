@@ -14,6 +14,8 @@
 #include "vm/run/refs.h"
 #include "vm/run/vm.h"
 
+#include <stdatomic.h>
+
 struct fiber;
 struct handle_slot;
 struct value_walk;
@@ -58,7 +60,8 @@ struct vm {
     /* memory.c */
     uint64_t turn_heap_bytes; /* heap_bytes when the running fiber got its turn */
     uint64_t task_memory_bytes_max;
-    uint64_t held_bytes;         /* of operations that natives wait for, outside the heap: memory_hold_grow */
+    _Atomic uint64_t *held_bytes; /* outside the heap, of operations; helper threads add to it too */
+    _Atomic uint64_t held_bytes_own;
     struct fiber *garbage_group; /* whose garbage waits to be freed, when its serial still is: */
     uint64_t garbage_serial;
 

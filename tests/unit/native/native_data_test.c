@@ -60,8 +60,10 @@ START_TEST(test_map_look_up_errors)
     for (int i = 0; i < LIMIT_VALUE_DEPTH + 1; i++) deep = LIST(deep);
     cy_value map;
     ck_assert(!cy_failed(map_new(host.vm, 0, &map)));
-    ck_assert_str_eq(CALL(map_has, value_ref(map), value_ref(deep)), "depth: map.has: too deep");
-    ck_assert_str_eq(CALL(map_get, value_ref(map), deep, value_int(5)), "depth: map.get: too deep");
+    ck_assert_str_eq(CALL(map_has, value_ref(map), value_ref(deep)),
+                     "depth: map.has: too deep (VALUE_DEPTH: 10000)");
+    ck_assert_str_eq(CALL(map_get, value_ref(map), deep, value_int(5)),
+                     "depth: map.get: too deep (VALUE_DEPTH: 10000)");
     ck_assert_str_eq(CALL(map_has, value_ref(map), value_nil()), "false");
     ck_assert_str_eq(CALL(map_get, map, value_nil(), value_int(5)), "5");
 }
@@ -126,7 +128,7 @@ START_TEST(test_scratch_memory_is_bounded)
     ck_assert(!cy_failed(list_new(host.vm, 0, &items)));
     for (int i = 0; i < 20000; i++) ck_assert(!cy_failed(list_append(host.vm, &items, value_int(-i))));
     ck_assert_str_eq(CALL(list_sort, value_ref(items)),
-                     "memory: list.sort: out of memory"); /* 640,000 bytes */
+                     "memory: list.sort: out of memory (VM_MEMORY_BYTES: 400000)"); /* 640,000 bytes */
     value_unref(host.vm, items);
     ck_assert_str_eq(CALL(text_replace, text("aaaa"), text("a"), text("b")), "bbbb");
     cy_value large;
@@ -134,7 +136,7 @@ START_TEST(test_scratch_memory_is_bounded)
     ck_assert(!cy_failed(string_new_blank(host.vm, 300000, &large, &data)));
     memset(data, 'a', 300000);
     ck_assert_str_eq(CALL(text_replace, value_ref(large), text("a"), text("bb")),
-                     "memory: text.replace: out of memory");
+                     "memory: text.replace: out of memory (VM_MEMORY_BYTES: 400000)");
     ck_assert_str_eq(CALL(to_str, LIST(value_ref(large), large)), "memory: str: out of memory");
 }
 END_TEST
@@ -162,7 +164,7 @@ START_TEST(test_text)
     ck_assert_str_eq(CALL(text_replace, text("aXbX"), text("X"), text("--")), "a--b--");
     ck_assert_str_eq(CALL(text_repeat, text("ab"), value_int(3)), "ababab");
     ck_assert_str_eq(CALL(text_repeat, text("ab"), value_int(INT64_MAX)),
-                     "too_large: text.repeat: too large");
+                     "too_large: text.repeat: too large (STRING_BYTES: 1073741824)");
     ck_assert_str_eq(CALL(text_repeat, text("ab"), value_int(-1)),
                      "value: text.repeat: times must be 0 or more, not -1");
     ck_assert_str_eq(CALL(text_graphemes, text("한글é")), "3");

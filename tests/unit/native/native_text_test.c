@@ -137,17 +137,19 @@ START_TEST(test_memory_is_bounded)
     ck_assert(run_host_open(&host, NULL, 400000));
     cy_value text = native_text_test_fill(100000, 'a');
     native_text_test_says(CALL(text_split, value_ref(text), native_text_test_text("a")),
-                          "memory: text.split: out of memory");
+                          "memory: text.split: out of memory (VM_MEMORY_BYTES: 400000)");
     native_text_test_says(CALL(text_graphemes, value_ref(text)), "100000");
-    native_text_test_says(CALL(text_grapheme_list, value_ref(text)), "memory: text.graphemes: out of memory");
-    native_text_test_says(CALL(text_code_points, value_ref(text)), "memory: text.code_points: out of memory");
+    native_text_test_says(CALL(text_grapheme_list, value_ref(text)),
+                          "memory: text.graphemes: out of memory (VM_MEMORY_BYTES: 400000)");
+    native_text_test_says(CALL(text_code_points, value_ref(text)),
+                          "memory: text.code_points: out of memory (VM_MEMORY_BYTES: 400000)");
     native_text_test_says(CALL(text_pad_end, value_ref(text), value_int(1000000)),
-                          "memory: text.pad_end: out of memory");
+                          "memory: text.pad_end: out of memory (VM_MEMORY_BYTES: 400000)");
     native_text_test_says(
         CALL(text_replace, value_ref(text), native_text_test_text("a"), native_text_test_text("bbbb")),
-        "memory: text.replace: out of memory");
+        "memory: text.replace: out of memory (VM_MEMORY_BYTES: 400000)");
     native_text_test_says(CALL(text_find_all, text, native_text_test_text("a")),
-                          "memory: text.find_all: out of memory");
+                          "memory: text.find_all: out of memory (VM_MEMORY_BYTES: 400000)");
 }
 END_TEST
 

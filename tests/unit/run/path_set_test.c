@@ -37,7 +37,7 @@ START_TEST(test_a_field_that_cannot_be_made)
     ck_assert(run_host_open(&host, program_builder_finish(&b, true), 0));
     cy_value values[2];
     ck_assert(!cy_failed(handle_open(host.vm, &handle_type, &host, NULL, &values[0])));
-    ck_assert(!cy_failed(opaque_new(host.vm, &opaque_type, &host, &values[1])));
+    ck_assert(!cy_failed(opaque_new(host.vm, &opaque_type, &host, 0, &values[1])));
     for (int i = 0; i < 4; i++) {
         struct run_end end;
         cy_value arg = value_ref(values[i / 2]);

@@ -390,7 +390,7 @@ START_TEST(test_opaque_chain_frees_without_recursion)
     cy_value value = value_nil();
     for (size_t i = 0; i < CY_COUNT_OF(held); i++) {
         held[i] = value;
-        OK(opaque_new(host.vm, &type, &held[i], &value));
+        OK(opaque_new(host.vm, &type, &held[i], 0, &value));
     }
     ck_assert_str_eq(value_kind_text(host.vm, value), "verdict");
     ck_assert_ptr_eq(opaque_payload(value, &type), &held[CY_COUNT_OF(held) - 1]);
