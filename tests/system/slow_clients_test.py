@@ -10,7 +10,7 @@ import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import CROWNYC, Program, check, check_equal, environment, free_port, request, run_all  # noqa: E402
+from harness import CROWNYC, Program, check_equal, environment, free_port, request, run_all, wait_until  # noqa: E402
 
 SERVER = """
 import "http"
@@ -84,14 +84,13 @@ def held_for_a_while(folder, words):
     """What holds a request cannot be closed for others; the least rate ends it, and then they are served."""
     server, port = serve(folder)
     slow = [Slow(port, words) for _ in range(2 * DESCRIPTORS)]
-    for _ in range(1000):
+
+    def served():
         try:
-            if request(port, "a.local", "/").status == 200:
-                break
+            return request(port, "a.local", "/").status == 200
         except OSError:
-            pass
-    else:
-        check(False, "no other client was served")
+            return False
+    wait_until(served, "another client that is served")
     for one in slow:
         one.socket.close()
     check_equal(request(port, "a.local", "/").status, 200, "when they have gone")
