@@ -77,8 +77,7 @@ static cy_err tls_client_fill(struct tls_client *client, const struct tls_client
     SSL_CTX *context = client->context;
     if (options->use_system && SSL_CTX_set_default_verify_paths(context) != 1) {
         builder_text(fault, "the system's certificate authorities cannot be read: ");
-        tls_error_text(fault);
-        return CY_ERR(NOT_FOUND);
+        return tls_error_text(fault, CY_ERR(NOT_FOUND));
     }
     ERR_clear_error(); /* a missing folder is no failure to OpenSSL, but leaves a note */
     CY_TRY(tls_load_trust(context, &options->ca, &options->crl, false, fault));

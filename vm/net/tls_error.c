@@ -66,10 +66,17 @@ cy_err tls_error_take(SSL *ssl)
     return first ? tls_error_of_reason(reason) : CY_ERR(TLS_TRUNCATED);
 }
 
-void tls_error_text(struct builder *text)
+cy_err tls_error_or_memory(cy_err otherwise)
+{
+    for (unsigned long error; (error = ERR_get_error()) != 0;)
+        if (ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE) otherwise = CY_ERR(NO_MEMORY);
+    return otherwise;
+}
+
+cy_err tls_error_text(struct builder *text, cy_err otherwise)
 {
     unsigned long last = ERR_peek_last_error();
     const char *reason = last ? ERR_reason_error_string(last) : NULL;
     builder_text(text, reason ? reason : "not usable");
-    ERR_clear_error();
+    return tls_error_or_memory(otherwise);
 }

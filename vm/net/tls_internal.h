@@ -33,7 +33,9 @@ void tls_buffers_unref(struct buffer **first); /* a list of them */
 /* What OpenSSL says it is; empties its queue. `ssl` may be NULL. */
 CY_NODISCARD cy_err tls_error_take(SSL *ssl);
 /* The newest entry of OpenSSL's queue, in its words; empties it. */
-void tls_error_text(struct builder *text);
+cy_err tls_error_text(struct builder *text, cy_err otherwise);
+/* NO_MEMORY when one of OpenSSL's errors that wait says so, else `otherwise`. Forgets them. */
+cy_err tls_error_or_memory(cy_err otherwise);
 
 /* -- tls_load.c: files to OpenSSL's objects -------------------------------------------------------------------- */
 

@@ -25,8 +25,7 @@
 static cy_err tls_load_fault(struct builder *fault, const struct tls_file *file, const char *what)
 {
     builder_printf(fault, "%.*s: %s", CY_BYTES_ARG(file->path), what);
-    ERR_clear_error();
-    return CY_ERR(BAD_FORMAT);
+    return tls_error_or_memory(CY_ERR(BAD_FORMAT));
 }
 
 static int tls_load_version(enum tls_version version, int otherwise)
@@ -60,9 +59,9 @@ cy_err tls_load_context(bool is_server, enum tls_version version_min, enum tls_v
               SSL_CTX_set1_groups_list(context, TLS_LOAD_GROUPS) == 1;
     if (!ok) {
         builder_text(fault, "TLS: ");
-        tls_error_text(fault);
+        cy_err err = tls_error_text(fault, CY_ERR(UNSUPPORTED));
         SSL_CTX_free(context);
-        return CY_ERR(UNSUPPORTED);
+        return err;
     }
     *context_out = context;
     return CY_OK;
@@ -117,8 +116,7 @@ static cy_err tls_load_chain(SSL_CTX *context, const struct tls_file *file, X509
     cy_err err = CY_OK;
     if (SSL_CTX_use_certificate(context, leaf) != 1) {
         builder_printf(fault, "%.*s: the certificate cannot be used: ", CY_BYTES_ARG(file->path));
-        tls_error_text(fault);
-        err = CY_ERR(BAD_FORMAT);
+        err = tls_error_text(fault, CY_ERR(BAD_FORMAT));
     }
     X509 *next;
     while (!cy_failed(err) && (next = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
@@ -139,7 +137,7 @@ static cy_err tls_load_chain(SSL_CTX *context, const struct tls_file *file, X509
 cy_err tls_load_pair(SSL_CTX *context, const struct tls_file *chain, const struct tls_file *key,
                      struct builder *fault)
 {
-    X509 *leaf;
+    X509 *leaf = NULL;
     CY_TRY(tls_load_check_size(chain, fault));
     CY_TRY(tls_load_check_size(key, fault));
     CY_TRY(tls_load_chain(context, chain, &leaf, fault));
@@ -159,8 +157,7 @@ cy_err tls_load_pair(SSL_CTX *context, const struct tls_file *chain, const struc
         err = CY_ERR(BAD_FORMAT);
     } else if (SSL_CTX_use_PrivateKey(context, secret) != 1) {
         builder_printf(fault, "%.*s: the key cannot be used: ", CY_BYTES_ARG(key->path));
-        tls_error_text(fault);
-        err = CY_ERR(BAD_FORMAT);
+        err = tls_error_text(fault, CY_ERR(BAD_FORMAT));
     }
     EVP_PKEY_free(secret);
     X509_free(leaf);
