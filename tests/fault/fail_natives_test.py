@@ -27,6 +27,7 @@ NOT_HERE = {
 # Programs that take a minute and more for all their steps, each with what else has their natives here.
 TOO_LONG = {
     "world/net_large.han": "megabytes in each step; sockets.han",
+    "regex/beside_others.han": "burns as long beside a task that counts; once a step took longer than it may; regex",
     "regex/catastrophic.han": "burns REGEX_CALL_MS in each step; the other programs of regex",
 }
 
