@@ -4,7 +4,8 @@
 # tests/fault/fail_natives_test.py: proves that no native of group FULL, on real files, sockets and processes, crashes,
 # leaks, hangs, or ends other than usual without saying that memory was short, whichever allocation fails. The programs
 # are those of tests/lang that use one, and those of tests/fault/programs for what needs a capability. A native that
-# none of them names must stand in NOT_HERE with the reason.
+# none of them names must stand in NOT_HERE with the reason. Programs that take a minute and more for all their steps are
+# fail_natives_slow_test.py's.
 
 import pathlib
 import re
@@ -12,9 +13,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-from programs import compile_to_files, lang_programs, run_harness  # noqa: E402
+from programs import SLOW_NATIVES_WITHOUT_MEMORY, fail_natives, lang_programs  # noqa: E402
 
-DIFFERS = re.compile(r"^// without memory(?:, says `([^`]+)`)?: \S", re.M)
 FULL = re.compile(r'^NATIVE\(FULL,\s*\w+,\s*0x\w+,\s*"([^"]+)"', re.M)
 IMPORT = re.compile(r'^import "(\w+)"', re.M)
 NOT_HERE = {
@@ -24,19 +24,12 @@ NOT_HERE = {
     "http.tls_has": "needs a certificate, and there is no key in the tree; it compares names",
 }
 
-# Programs that take a minute and more for all their steps, each with what else has their natives here.
-TOO_LONG = {
-    "world/net_large.han": "megabytes in each step; sockets.han",
-    "regex/beside_others.han": "burns as long beside a task that counts; once a step took longer than it may; regex",
-    "regex/catastrophic.han": "burns REGEX_CALL_MS in each step; the other programs of regex",
-}
-
 full = set(FULL.findall((ROOT / "vm/code/native.def").read_text(encoding="utf-8")))
 modules = {name.split(".")[0] for name in full}
 sources = sorted((ROOT / "tests/fault/programs").glob("*.han"))
 sources += [path for path in lang_programs()
             if (modules - {"task"}) & set(IMPORT.findall(path.read_text(encoding="utf-8")))]
-long = {ROOT / "tests/lang" / name for name in TOO_LONG}
+long = {ROOT / "tests/lang" / name for name in SLOW_NATIVES_WITHOUT_MEMORY}
 if not long <= set(sources):
     raise SystemExit(f"not there: {long - set(sources)}")
 sources = [path for path in sources if path not in long]
@@ -45,10 +38,4 @@ missing = sorted(name for name in full - set(NOT_HERE) if not any(f"{name}(" in 
 if missing or set(NOT_HERE) - full:
     raise SystemExit(f"no program for: {missing}; not natives: {sorted(set(NOT_HERE) - full)}")
 
-arguments = []
-for source, toau in zip(sources, compile_to_files(sources)):
-    differs = DIFFERS.search(texts[source])
-    if differs and differs.group(1):
-        arguments += ["--differs", differs.group(1)]
-    arguments.append(toau)
-run_harness("fail_natives", *arguments)
+fail_natives(sources)

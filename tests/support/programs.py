@@ -33,6 +33,14 @@ SLOW_WITHOUT_MEMORY = ("bomb_of_", "_pauses", "natives_pause", "cancelled_in_the
                        "equality_of_deep_values")
 
 
+# The same for fail_natives, each with what else has their natives in its usual run.
+SLOW_NATIVES_WITHOUT_MEMORY = {
+    "world/net_large.han": "megabytes in each step; sockets.han",
+    "regex/beside_others.han": "a search to its bound and two endless ones in each step; the other programs of regex",
+    "regex/catastrophic.han": "burns REGEX_CALL_MS in each step; the other programs of regex",
+}
+
+
 def is_slow_without_memory(path):
     return path.parent.name == "stop" and any(part in path.stem for part in SLOW_WITHOUT_MEMORY)
 
@@ -58,7 +66,7 @@ def run_harness(name, *arguments):
     os.execv(harness, [str(harness), *map(str, arguments)])
 
 
-DIFFERS = re.compile(r"^// without memory(?:, says `[^`]+`)?: \S", re.M)
+DIFFERS = re.compile(r"^// without memory(?:, says `([^`]+)`)?: \S", re.M)
 
 
 def fail_allocations(sources):
@@ -69,3 +77,14 @@ def fail_allocations(sources):
             arguments.append("--differs")
         arguments.append(toau)
     run_harness("fail_allocations", *arguments)
+
+
+def fail_natives(sources):
+    """Becomes the harness fail_natives with these programs."""
+    arguments = []
+    for source, toau in zip(sources, compile_to_files(sources)):
+        differs = DIFFERS.search(source.read_text(encoding="utf-8"))
+        if differs and differs.group(1):
+            arguments += ["--differs", differs.group(1)]
+        arguments.append(toau)
+    run_harness("fail_natives", *arguments)
