@@ -3,7 +3,7 @@
  * vm/cli/cli_load_tls.c: https for crownyc load.
  *
  * In:   whom to trust. Out: a stream over TLS for each connection. Sessions are resumed where the server allows it, as
- *       browsers and proxies do.
+ *       browsers and proxies do, unless --no-resume forbids it.
  */
 #include "vm/cli/cli_load.h"
 #include "vm/http/uri.h"
@@ -38,7 +38,8 @@ bool cli_load_tls_open(const struct cli_options *options, const struct cli_load_
     struct tls_client_options tls = {
         .use_system = !words->ca && !words->insecure,
         .unverified = words->insecure,
-        .alpn = CY_BYTES("\x08http/1.1"),
+        .full_only = words->no_resume,
+        .alpn = words->http2 ? CY_BYTES("\x02h2") : CY_BYTES("\x08http/1.1"),
     };
     if (words->ca) tls.ca = (struct tls_file){cy_bytes_from_text(words->ca), builder_view(&ca)};
     if (!cy_failed(err)) err = tls_client_new(&tls, &client, &fault);
