@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from certificates import Authority  # noqa: E402
 from harness import (CROWNYC, DEADLINE_S, Gateway, Program, Upstream, check, check_equal, check_in,  # noqa: E402
                      compile_gateway, environment, free_port, run_all, wait_until)
 
@@ -98,6 +99,22 @@ def test_http2_can_be_refused(folder):
     check_equal(curl(f"http://127.0.0.1:{port}/"), (0, "1.1", "200", b"plain"), "HTTP/1.1")
     code, version, _, _ = curl("--http2-prior-knowledge", f"http://127.0.0.1:{port}/")
     check(code != 0 and version != "2", "HTTP/2 was spoken though the option says no")
+
+
+def test_tls_offers_what_is_spoken(folder):
+    Authority(folder).make("a", "DNS:a.example")
+    for option, agreed in (("true", "2"), ("false", "1.1")):
+        port = free_port()
+        (folder / "secure.han").write_text(
+            'import "http"\nexport fn configure(input) {\n'
+            '    let tls = http.tls({certificates: [{cert: "a.pem", key: "a.key"}]})\n'
+            f'    return {{listen: [{{address: "127.0.0.1:{port}", tls: tls}}]}}\n}}\n'
+            'export fn handle(request) { return http.respond(200, "secure") }\n'
+            f'export fn main(args) {{ http.serve({{http2: {option}, banner: "on"}}) }}\n')
+        server = Program([CROWNYC, "run", "secure.han"], cwd=folder, env=environment())
+        server.wait_line("on")
+        check_equal(curl("--cacert", folder / "ca.pem", "--resolve", f"a.example:{port}:127.0.0.1",
+                         f"https://a.example:{port}/"), (0, agreed, "200", b"secure"), f"http2: {option}")
 
 
 def test_h2load_runs_clean(folder):

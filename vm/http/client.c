@@ -177,15 +177,12 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
     return CY_OK;
 }
 
-/* HTTP/2 would share one connection and its window among all requests; who wants that says so (h2c://). */
-cy_bytes http_client_alpn(void) { return CY_BYTES("\x08http/1.1"); }
-
 /* Reading the system's authorities takes milliseconds, once. */
 static cy_err client_system_trust(struct http_client *client, struct tls_client **trust_out,
                                   const char **fault_out)
 {
     if (!client->system_trust) {
-        struct tls_client_options options = {.use_system = true, .alpn = http_client_alpn()};
+        struct tls_client_options options = {.use_system = true};
         struct builder fault;
         builder_init(&fault);
         cy_err err = tls_client_new(&options, &client->system_trust, &fault);

@@ -56,8 +56,6 @@ CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, stru
  * (empty: the URL's host). Either with an http URL: BAD_ADDRESS. */
 CY_NODISCARD cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_client *trust,
                                       cy_bytes name, struct upstream **upstream_out, const char **fault_out);
-/* The protocols towards servers, for tls_client_options.alpn. */
-cy_bytes http_client_alpn(void);
 /* Every connection begins with a PROXY protocol header of that version (1 or 2), which says who the client is; so each
  * request gets a connection of its own. UNSUPPORTED where HTTP/2 or TLS is spoken. */
 CY_NODISCARD cy_err upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version);
