@@ -552,7 +552,6 @@ static void h2_session_on_read(struct stream_read *read)
         h2_session_kick(session);
     }
     buffer_unref(&buffer);
-    read->buffer = NULL;
     h2_session_leave(session);
 }
 
@@ -572,6 +571,7 @@ void h2_stream_link(struct h2_session *session, struct h2_stream *stream, struct
 
 void h2_stream_set_ready(struct h2_stream *stream)
 {
+    read->buffer = NULL; /* before the next read is begun: what TLS has already is that one's at once */
     struct h2_session *session = stream->session;
     if (stream->is_ready) return;
     stream->is_ready = true;
