@@ -263,8 +263,7 @@ static const struct upstream_carrier_type pool_carrier_type;
 cy_err pool_add(struct http_pool *pool, struct stream *owned_stream, struct upstream_carrier **carrier_out)
 {
     struct http_client *client = pool->client;
-    if (pool->speaks_h2 || cy_bytes_equal(stream_info(owned_stream)->alpn, CY_BYTES("h2")))
-        return h2_client_add(pool, owned_stream, carrier_out);
+    if (pool->speaks_h2) return h2_client_add(pool, owned_stream, carrier_out);
     struct upstream_connection *connection = client->free_connections;
     if (connection) {
         client->free_connections = connection->next;
