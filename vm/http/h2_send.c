@@ -241,7 +241,8 @@ void h2_send_flush(struct h2_session *session)
     }
     if (session->write.send.part_count > 0) {
         session->writing = true;
-        session->write_begun_ms = loop_now_ms(session->loop);
+        session->write_since_ms = loop_now_ms(session->loop);
+        session->write_checked_bytes = 0;
         stream_write_start(session->stream, &session->write);
         return;
     }

@@ -368,7 +368,7 @@ START_TEST(test_long_bodies_pass_both_ways)
     uint32_t ids[2] = {1, id};
     size_t sent[2] = {0}, got[2] = {0}, stream_window[2] = {65535, LIMIT_HTTP2_STREAM_WINDOW_BYTES},
            window[2] = {65535,
-                        LIMIT_HTTP2_CONNECTION_WINDOW_BYTES}; /* of our end: said while the test waited */
+                        LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES}; /* of our end: said while the test waited */
     bool ended[2] = {false};
     for (int turn = 0; !ended[0] || !ended[1]; turn++) {
         ck_assert_int_lt(turn, 50000);
@@ -465,6 +465,88 @@ START_TEST(test_an_upload_that_nobody_reads_is_bounded)
 }
 END_TEST
 
+/* Bodies that their clients do not read fill the windows of their streams, and leave others theirs: the connection is
+ * everybody's. */
+START_TEST(test_slow_clients_leave_others_the_connection)
+{
+    enum { SLOW = LIMIT_HTTP2_CONNECTION_WINDOW_BYTES / LIMIT_HTTP2_STREAM_WINDOW_BYTES + 1 };
+    static const uint8_t bytes[16384];
+    struct h2_relay relay;
+    struct h2_frame frame;
+    h2_relay_open(&relay);
+    h2_peer_setting(&relay.peer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    h2_peer_frame(far, PEER_SETTINGS, PEER_ACK, 0, CY_BYTES_NONE);
+    for (uint32_t i = 0; i < SLOW; i++) {
+        if (i) h2_peer_get(&relay.peer, 2 * i + 1, "/");
+        uint32_t id = h2_peer_wait(far).id;
+        h2_peer_head(far, 0, id, ":status: 200\n");
+        for (size_t k = 0; k < LIMIT_HTTP2_STREAM_WINDOW_BYTES; k += sizeof bytes)
+            h2_peer_frame(far, PEER_DATA, 0, id, cy_bytes_of(bytes, sizeof bytes));
+    }
+    h2_peer_get(&relay.peer, 2 * SLOW + 1, "/");
+    h2_peer_u32(&relay.peer, PEER_WINDOW, 2 * SLOW + 1, 100);
+    uint32_t id = h2_peer_wait(far).id;
+    h2_peer_head(far, 0, id, ":status: 200\n");
+    h2_peer_frame(far, PEER_DATA, PEER_END_STREAM, id, CY_BYTES("quick"));
+    do {
+        frame = h2_peer_wait(&relay.peer);
+    } while (frame.id != 2 * SLOW + 1 || frame.type != PEER_DATA);
+    ck_assert(cy_bytes_equal(frame.payload, CY_BYTES("quick")));
+    ck_assert_uint_le(buffer_pool_lent_bytes(loop_buffers(relay.loop)),
+                      SLOW * (LIMIT_HTTP2_STREAM_WINDOW_BYTES + 4 * (size_t)LIMIT_BUFFER_BYTES) + (1 << 20));
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES is what the first WINDOW_UPDATE opens, no more: every stream's window. */
+START_TEST(test_the_connection_s_window_at_and_past_the_limit)
+{
+    struct h2_relay relay;
+    struct h2_frame frame;
+    h2_relay_open(&relay);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    do {
+        while (!h2_peer_next(far, true, &frame)) h2_peer_turn(far);
+    } while (frame.type != PEER_WINDOW);
+    ck_assert_uint_eq(frame.id, 0);
+    ck_assert_uint_eq(65535 + h2_peer_number(frame.payload, 0), LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* Heads are in no window: a server that goes on with 1xx while the client does not read is cut off. */
+START_TEST(test_interim_answers_without_end_are_bounded)
+{
+    struct h2_relay relay;
+    struct h2_frame frame;
+    struct builder head;
+    h2_relay_open(&relay);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    uint32_t id = h2_peer_wait(far).id;
+    relay.peer.stalled = true;
+    builder_init(&head);
+    builder_text(&head, ":status: 103\nlink: ");
+    for (int i = 0; i < 8000; i++) builder_u8(&head, 'x');
+    builder_text(&head, "\n");
+    builder_u8(&head, 0);
+    for (int i = 0; i < 400; i++) h2_peer_head(far, 0, id, (const char *)head.data);
+    builder_fini(&head);
+    frame = h2_peer_wait(far);
+    ck_assert_uint_eq(frame.type, PEER_RST);
+    ck_assert_uint_eq(frame.id, id);
+    ck_assert_uint_le(buffer_pool_lent_bytes(loop_buffers(relay.loop)), 40 * LIMIT_BUFFER_BYTES);
+    relay.peer.stalled = false;
+    h2_relay_close(&relay);
+}
+END_TEST
+
 /* A server that says nothing more: 504, and the next request does not go where the first one was lost. */
 START_TEST(test_a_silent_connection_gets_no_more_requests)
 {
@@ -509,6 +591,9 @@ Suite *unit_suite_http_h2_client(void)
     tcase_add_test(cases, test_long_bodies_pass_both_ways);
     tcase_add_test(cases, test_a_request_cut_off_by_its_answer_is_reset);
     tcase_add_test(cases, test_an_upload_that_nobody_reads_is_bounded);
+    tcase_add_test(cases, test_slow_clients_leave_others_the_connection);
+    tcase_add_test(cases, test_the_connection_s_window_at_and_past_the_limit);
+    tcase_add_test(cases, test_interim_answers_without_end_are_bounded);
     tcase_add_test(cases, test_a_silent_connection_gets_no_more_requests);
     suite_add_tcase(suite, cases);
     return suite;
