@@ -49,6 +49,19 @@ static struct h2_stream *h2_session_stream(struct h2_session *session, int32_t i
     return id > 0 ? nghttp2_session_get_stream_user_data(session->library, id) : NULL;
 }
 
+/* What nghttp2 lets pass: it takes a head of a stream that is not there any more for trailers that crossed our
+ * RST_STREAM, which they cannot have done where none was sent (RFC 9113 section 5.1.1), and skips all of PRIORITY
+ * (section 6.3). */
+static uint32_t h2_session_judge_frame(const struct h2_session *session, const nghttp2_frame_hd *header)
+{
+    int32_t id = header->stream_id;
+    if (header->type == NGHTTP2_PRIORITY && id == 0) return NGHTTP2_PROTOCOL_ERROR;
+    if (header->type != NGHTTP2_HEADERS || session->has_reset) return NGHTTP2_NO_ERROR;
+    bool is_past = id % 2 == 1 && id <= nghttp2_session_get_last_proc_stream_id(session->library);
+    return is_past && !nghttp2_session_find_stream(session->library, id) ? NGHTTP2_PROTOCOL_ERROR
+                                                                         : NGHTTP2_NO_ERROR;
+}
+
 static int h2_session_on_begin_frame(nghttp2_session *library, const nghttp2_frame_hd *header, void *context)
 {
     struct h2_session *session = h2_session_of(context);
@@ -64,7 +77,8 @@ static int h2_session_on_begin_frame(nghttp2_session *library, const nghttp2_fra
         session->head_begun_ms = 0;
     }
     h2_budget_spend(session, &session->frames, LIMIT_HTTP2_IDLE_FRAMES, "HTTP2_IDLE_FRAMES");
-    return session->flood ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+    if (session->role->is_server) session->broken = h2_session_judge_frame(session, header);
+    return session->flood || session->broken ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
 static int h2_session_on_begin_headers(nghttp2_session *library, const nghttp2_frame *frame, void *context)
@@ -74,7 +88,10 @@ static int h2_session_on_begin_headers(nghttp2_session *library, const nghttp2_f
     session->head_begun_ms = loop_now_ms(session->loop);
     if (session->role->is_server && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
         struct h2_stream *stream = session->role->stream_new(session);
-        if (!stream) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+        if (!stream) {
+            session->has_reset = true;
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+        }
         stream->id = frame->hd.stream_id;
         (void)nghttp2_session_set_stream_user_data(library, stream->id, stream);
         h2_session_earn(session);
@@ -250,6 +267,7 @@ static int h2_session_on_invalid_frame(nghttp2_session *library, const nghttp2_f
     struct h2_stream *stream = h2_session_stream(session, frame->hd.stream_id);
     (void)library;
     (void)code;
+    session->has_reset = true; /* before it is sent: what comes in this read may be behind the fault */
     if (!session->role->is_server) return 0;
     h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
     if (stream) stream->fault_counted = true;
@@ -546,8 +564,9 @@ static const char *h2_session_flood(const struct h2_session *session, ssize_t co
 static void h2_session_fault(struct h2_session *session, ssize_t code)
 {
     const char *flood = h2_session_flood(session, code);
-    uint32_t error = NGHTTP2_INTERNAL_ERROR;
+    uint32_t error = session->broken ? session->broken : NGHTTP2_INTERNAL_ERROR;
     session->flood = NULL;
+    session->broken = NGHTTP2_NO_ERROR;
     if (code == NGHTTP2_ERR_NOMEM) {
         h2_session_close(session);
         return;

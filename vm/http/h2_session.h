@@ -137,7 +137,9 @@ struct h2_session {
     uint64_t head_begun_ms; /* of a head whose end has not come; 0: none */
     struct h2_budget frames, resets;
     const char *flood; /* the row that was passed; NULL: none */
+    uint32_t broken;   /* a rule that nghttp2 lets pass: the code of the error; 0: none */
     bool reading, writing, posted;
+    bool has_reset;   /* we have reset a stream, so that frames of it may still come */
     bool ending;      /* GOAWAY is under way: close once nothing is left */
     bool draining;    /* a first GOAWAY has gone; the second follows the answer to our PING */
     bool goaway_seen; /* the peer's, or it is silent: no new streams */
