@@ -4,7 +4,7 @@
 # tests/fault/fail_natives_test.py: proves that no native of group FULL, on real files, sockets and processes, crashes,
 # leaks, hangs, or ends other than usual without saying that memory was short, whichever allocation fails. The programs
 # are those of tests/lang that use one, and those of tests/fault/programs for what needs a capability. A native that
-# none of them names must stand in NOT_HERE with the reason. Programs that take a minute and more for all their steps are
+# none of them names must stand in NOT_HERE with the reason. Programs that take long for all their steps are
 # fail_natives_slow_test.py's.
 
 import pathlib

@@ -38,6 +38,8 @@ SLOW_NATIVES_WITHOUT_MEMORY = {
     "world/net_large.han": "megabytes in each step; sockets.han",
     "regex/beside_others.han": "a search to its bound and two endless ones in each step; the other programs of regex",
     "regex/catastrophic.han": "burns REGEX_CALL_MS in each step; the other programs of regex",
+    "regex/in_initialisers.han": "a search to its bound in each step; the other programs of regex",
+    "regex/many_matches.han": "hundreds of thousands of matches in each step; the other programs of regex",
 }
 
 
