@@ -45,6 +45,7 @@ struct master_slot {
     bool replace; /* it cannot follow the others: stop it gracefully and start another one */
     bool reopen_wanted;
     uint32_t sent_number; /* the newest generation it was sent */
+    uint64_t resend_ms;   /* not before: it had no descriptor for that one */
     uint64_t started_ms;
     uint64_t restart_ms; /* pid 0 and not finished: when to fork */
     uint64_t backoff_ms; /* the pause after the next early end */
@@ -242,6 +243,7 @@ static bool master_start_worker(struct master *master, uint32_t index, struct ma
     slot->channel = ours;
     slot->ready = slot->stop_sent = slot->replace = slot->reopen_wanted = false;
     slot->sent_number = 0;
+    slot->resend_ms = 0;
     return false;
 }
 
@@ -576,11 +578,20 @@ static void master_on_listen(struct master *master, uint32_t index, uint32_t num
 }
 
 /* The checker accepted what this worker cannot take (it had no memory, say). Left alone it would serve an older
- * configuration than its siblings for ever; a fresh one starts from the newest. */
-static void master_on_refused(struct master *master, uint32_t index, uint32_t number)
+ * configuration than its siblings for ever; a fresh one starts from the newest. One that has no descriptor for it now,
+ * because its clients have them all, will have one later. */
+static void master_on_refused(struct master *master, uint32_t index, uint32_t number, cy_err cause)
 {
+    struct master_slot *slot = &master->slots[index];
+    if (cy_is(cause, CY_ERR_TOO_MANY)) {
+        log_write(master->log, LOG_WARN,
+                  "worker %u has no descriptor left for generation %u; it is offered again", index, number);
+        if (slot->sent_number == number) slot->sent_number = number - 1;
+        slot->resend_ms = master_now_ms() + MASTER_RETRY_MS;
+        return;
+    }
     log_write(master->log, LOG_ERROR, "worker %u refused generation %u", index, number);
-    if (number == master->generation_number) master->slots[index].replace = true;
+    if (number == master->generation_number) slot->replace = true;
 }
 
 /* False: the worker broke the protocol. */
@@ -591,7 +602,7 @@ static bool master_on_packet(struct master *master, uint32_t index, const struct
     case MASTER_PACKET_LISTEN: master_on_listen(master, index, packet->number, text); return true;
     case MASTER_PACKET_READY: master_on_ready(master, index, text); return true;
     case MASTER_PACKET_ADOPTED:
-        if (cy_failed(packet->err)) master_on_refused(master, index, packet->number);
+        if (cy_failed(packet->err)) master_on_refused(master, index, packet->number, packet->err);
         return true;
     case MASTER_PACKET_ECHO:
         (void)master_send(&master->slots[index], MASTER_PACKET_ECHO, 0, CY_OK, NULL, -1);
@@ -631,7 +642,9 @@ static bool master_tell(struct master *master)
         if (slot->channel < 0) continue;
         uint32_t number = master->generation_number;
         if ((slot->ready || slot->sent_number == 0) && slot->sent_number < number) {
-            if (master_send(slot, MASTER_PACKET_GENERATION, number, CY_OK, NULL, master->generation))
+            if (slot->resend_ms > master_now_ms())
+                full = true;
+            else if (master_send(slot, MASTER_PACKET_GENERATION, number, CY_OK, NULL, master->generation))
                 slot->sent_number = number;
             else
                 full = true;

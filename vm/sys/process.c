@@ -119,10 +119,13 @@ cy_err channel_receive(int channel, void *message, size_t message_bytes_max, siz
     if (count < 0) return cy_err_from_errno(errno);
     int descriptor_count;
     int descriptor = process_take_descriptors(&packet, &descriptor_count);
-    if (count == 0 || descriptor_count > 1 || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
-        if (descriptor >= 0) close(descriptor);
-        return count == 0 ? CY_ERR(CLOSED) : CY_ERR(BAD_FORMAT);
+    bool lost = (packet.msg_flags & MSG_CTRUNC) != 0; /* one was sent and could not be given to us */
+    if (descriptor >= 0 && (lost || descriptor_count > 1 || count == 0)) {
+        close(descriptor);
+        descriptor = -1;
     }
+    if (count == 0) return CY_ERR(CLOSED);
+    if (descriptor_count > 1 || (packet.msg_flags & MSG_TRUNC)) return CY_ERR(BAD_FORMAT);
 #ifndef __linux__
     if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 #endif

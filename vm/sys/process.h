@@ -18,8 +18,8 @@
 CY_NODISCARD cy_err channel_pair(int *a_out, int *b_out); /* close-on-exec, blocking */
 /* Sends one packet; `descriptor` -1 for none (the caller keeps its copy). RESET when the other end is gone. */
 CY_NODISCARD cy_err channel_send(int channel, cy_bytes message, int descriptor);
-/* Receives one packet. `*count_out` 0 and CLOSED when the other end is gone. `*descriptor_out` is owned, -1 for
- * none. */
+/* Receives one packet. `*count_out` 0 and CLOSED when the other end is gone. `*descriptor_out` is owned, -1 for none,
+ * also when one was sent and this process has no number left for it: whoever needs it asks again. */
 CY_NODISCARD cy_err channel_receive(int channel, void *message, size_t message_bytes_max, size_t *count_out,
                                     int *descriptor_out);
 

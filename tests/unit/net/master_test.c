@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -358,6 +359,31 @@ START_TEST(test_reload)
 }
 END_TEST
 
+/* Clients have all the descriptors of a worker when a generation comes: it does not leave, and has it a little later. */
+START_TEST(test_a_worker_without_descriptors_is_offered_the_generation_again)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    master_test_start(&world);
+    master_test_await_ready(&world);
+    struct master_answer before, after;
+    master_test_ask_worker(&world, 1, &before);
+    struct rlimit all, none;
+    ck_assert_int_eq(prlimit(before.pid, RLIMIT_NOFILE, NULL, &all), 0);
+    none =
+        (struct rlimit){.rlim_cur = 3, .rlim_max = all.rlim_max}; /* 0 to 2 are open, and poll counts too */
+    ck_assert_int_eq(prlimit(before.pid, RLIMIT_NOFILE, &none, NULL), 0);
+    master_test_write_generation(&world, "two");
+    kill(world.master, SIGHUP);
+    master_test_await_log(&world, "worker 1 has no descriptor left for generation 2");
+    ck_assert_int_eq(prlimit(before.pid, RLIMIT_NOFILE, &all, NULL), 0);
+    do master_test_ask_worker(&world, 1, &after);
+    while (strcmp(after.text, "two") != 0);
+    ck_assert_int_eq(after.pid, before.pid);
+    ck_assert_int_eq(master_test_stop(&world), 0);
+}
+END_TEST
+
 /* What a check asks for is loaded and it is checked again, GENERATION_ROUNDS times in all. */
 START_TEST(test_a_check_may_ask_for_more)
 {
@@ -521,6 +547,7 @@ Suite *unit_suite_net_master(void)
     tcase_add_test(tests, test_worker_that_keeps_dying_is_started_with_pauses);
     tcase_add_test(tests, test_port_in_use_is_seen);
     tcase_add_test(tests, test_reload);
+    tcase_add_test(tests, test_a_worker_without_descriptors_is_offered_the_generation_again);
     tcase_add_test(tests, test_a_check_may_ask_for_more);
     tcase_add_test(tests, test_start_with_a_bad_generation);
     tcase_add_test(tests, test_bad_address_ends_the_start);
