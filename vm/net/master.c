@@ -23,6 +23,7 @@
 #include "vm/net/master_internal.h"
 #include "vm/sys/clock.h"
 #include "vm/sys/file.h"
+#include "vm/sys/output.h"
 #include "vm/sys/process.h"
 
 #include <errno.h>
@@ -54,6 +55,9 @@ struct master_slot {
 struct master {
     const struct master_options *options;
     struct log *log;
+    void (*log_put_before)(void *context, cy_bytes line); /* children get it back */
+    void *log_context_before;
+    uint64_t lost_log_lines; /* since it was told */
     int signals;
     struct master_slot *slots;
     struct pollfd *entries;
@@ -85,10 +89,28 @@ struct master {
 static uint64_t master_now_ms(void) { return clock_monotonic_ns() / 1000000u; }
 static uint32_t master_slot_count(const struct master *master) { return master->options->worker_count; }
 
+/* -- the log --------------------------------------------------------------------------------------------- */
+
+/* Whoever reads it may stop reading. Workers must be started again all the same, and a master has no thread that could
+ * wait in its place. */
+static void master_log_put(void *context, cy_bytes line)
+{
+    struct master *master = context;
+    char loss[96];
+    if (master->lost_log_lines > 0) {
+        int count =
+            snprintf(loss, sizeof loss, OUTPUT_LOSS_FORMAT, (unsigned long long)master->lost_log_lines);
+        if (output_try(master->log->descriptor, cy_bytes_of(loss, (size_t)count))) master->lost_log_lines = 0;
+    }
+    if (master->lost_log_lines > 0 || !output_try(master->log->descriptor, line)) master->lost_log_lines++;
+}
+
 /* -- opening and closing --------------------------------------------------------------------------------- */
 
 static void master_close(struct master *master)
 {
+    master->log->put = master->log_put_before;
+    master->log->context = master->log_context_before;
     for (uint32_t i = 0; master->slots && i < master_slot_count(master); i++)
         if (master->slots[i].channel >= 0) close(master->slots[i].channel);
     if (master->signals >= 0) close(master->signals);
@@ -110,11 +132,15 @@ static cy_err master_open(struct master *master, const struct master_options *op
     CHECK(options->worker_count >= 1 && options->worker_count <= LIMIT_WORKERS);
     *master = (struct master){.options = options,
                               .log = options->log,
+                              .log_put_before = options->log->put,
+                              .log_context_before = options->log->context,
                               .signals = -1,
                               .generation = -1,
                               .wanted_file = -1,
                               .successor_channel = -1,
                               .predecessor = -1};
+    master->log->put = master_log_put;
+    master->log->context = master;
     master->counters = options->counters ? options->counters : &master->own_counters;
     builder_init(&master->candidate);
     builder_init(&master->wanted);

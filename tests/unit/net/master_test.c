@@ -285,6 +285,45 @@ START_TEST(test_killed_worker_is_replaced)
 }
 END_TEST
 
+/* Makes the pipe of the log full, as for a reader that stopped. */
+static void master_test_fill_log(const struct master_world *world)
+{
+    char path[64], filler[4096];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)world->master, STDERR_FILENO);
+    int full = open(path, O_WRONLY | O_NONBLOCK);
+    ck_assert_int_ge(full, 0);
+    memset(filler, '.', sizeof filler);
+    while (write(full, filler, sizeof filler) > 0) {}
+    while (write(full, "\n", 1) > 0) {}
+    close(full);
+}
+
+/* Nobody reads the log: workers are replaced, a reload is taken; and the loss is told when somebody reads again. */
+START_TEST(test_a_log_that_nobody_reads_stops_no_master)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    master_test_start(&world);
+    master_test_await_ready(&world);
+    struct master_answer before, after;
+    master_test_ask_worker(&world, 1, &before);
+    master_test_fill_log(&world);
+    kill(before.pid, SIGKILL);
+    do master_test_ask_worker(&world, 1, &after);
+    while (after.pid == before.pid);
+    master_test_write_generation(&world, "two");
+    kill(world.master, SIGHUP);
+    do master_test_ask_worker(&world, 0, &after);
+    while (strcmp(after.text, "two") != 0);
+    char filler[65536];
+    ck_assert_int_gt(read(world.log, filler, sizeof filler), 0);
+    kill(world.master, SIGUSR2); /* says something */
+    master_test_await_log(&world, "lines were dropped here");
+    master_test_await_log(&world, "no upgrade");
+    ck_assert_int_eq(master_test_stop(&world), 0);
+}
+END_TEST
+
 START_TEST(test_worker_that_keeps_dying_is_started_with_pauses)
 {
     struct master_world world;
@@ -544,6 +583,7 @@ Suite *unit_suite_net_master(void)
     TCase *tests = tcase_create("processes");
     tcase_set_timeout(tests, 20);
     tcase_add_test(tests, test_killed_worker_is_replaced);
+    tcase_add_test(tests, test_a_log_that_nobody_reads_stops_no_master);
     tcase_add_test(tests, test_worker_that_keeps_dying_is_started_with_pauses);
     tcase_add_test(tests, test_port_in_use_is_seen);
     tcase_add_test(tests, test_reload);
