@@ -327,6 +327,12 @@ static void server_on_drain_timer(struct timer *timer)
     if (drained) drained(server->options.context);
 }
 
+void http_server_stop_now(struct http_server *server)
+{
+    CHECK(server->draining);
+    loop_timer_set(server->options.loop, &server->stop_timer, 0);
+}
+
 static void server_on_stop_timer(struct timer *timer)
 {
     struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, stop_timer);
