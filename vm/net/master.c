@@ -75,6 +75,7 @@ struct master {
     struct builder banner;
     bool stopping;
     bool killed;
+    uint64_t stop_asked_ms; /* when SIGTERM or SIGINT first came; 0: neither did */
     uint64_t drain_end_ms;
     uint32_t idle_ms;      /* what STOP tells */
     bool upgrade_told;     /* the log has why it failed; its process has not ended yet */
@@ -242,11 +243,11 @@ static bool master_start_worker(struct master *master, uint32_t index, struct ma
     if (pid == 0) {
         const struct master_options *options = master->options;
         close(ours);
-        master_become_child(master);
         /* The master hears of Ctrl-C and the others and tells; a worker that died of it could not finish its
-         * requests. */
-        static const int ignored[] = {SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+         * requests. Supervisors send SIGTERM to all of a service at once. First, while they are blocked. */
+        static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
         for (size_t i = 0; i < CY_COUNT_OF(ignored); i++) signal(ignored[i], SIG_IGN);
+        master_become_child(master);
         err = master_drop_user(options);
         if (cy_failed(err)) {
             log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user,
@@ -688,6 +689,19 @@ static bool master_tell(struct master *master)
 
 /* -- the loop -------------------------------------------------------------------------------------------- */
 
+/* SIGTERM, SIGINT. The second one is for who does not want to wait; that our successor serves and we leave is no first
+ * one. */
+static void master_on_stop(struct master *master)
+{
+    uint64_t now_ms = master_now_ms();
+    if (master->stop_asked_ms == 0) {
+        master->stop_asked_ms = now_ms;
+        master_stop(master, 0);
+    } else if (now_ms - master->stop_asked_ms >= SIGNALS_PAUSE_MS) {
+        master_kill_all(master);
+    }
+}
+
 static void master_on_signal(struct master *master, int signal_number)
 {
     switch (signal_number) {
@@ -699,11 +713,7 @@ static void master_on_signal(struct master *master, int signal_number)
         for (uint32_t i = 0; i < master_slot_count(master); i++) master->slots[i].reopen_wanted = true;
         break;
     case SIGUSR2: master_upgrade(master); break;
-    default: /* SIGTERM, SIGINT */
-        if (master->stopping)
-            master_kill_all(master);
-        else
-            master_stop(master, 0);
+    default: master_on_stop(master);
     }
 }
 

@@ -36,11 +36,13 @@ void process_die_with_parent(void);
  * their numbers: what is printed would go into a file or a connection. First of all in main. */
 void process_fill_standard_descriptors(void);
 
+/* Two within this time are one: timeout(1) signals its child and then the child's group. */
+enum { SIGNALS_PAUSE_MS = 100 };
 /* A descriptor that becomes readable when one of these signals arrives; they are then blocked for normal delivery.
  * signalfd on Linux, a kqueue elsewhere. */
 CY_NODISCARD cy_err signals_open(const int *signals, size_t count, int *descriptor_out);
 /* The same for SIGINT and SIGTERM (or one of them), but they are not blocked: the first is told on the descriptor, and
- * another one, from 100 ms behind it on, ends the process as the system does it, whatever is running or blocked then.
+ * another one, from SIGNALS_PAUSE_MS behind it on, ends the process as the system does it, whatever is running or blocked then.
  * SIGALRM and its timer are used for that. On failure the descriptor may be open: signals_uncatch, unless it is -1. */
 CY_NODISCARD cy_err signals_catch(const int *signals, size_t count, int *descriptor_out);
 /* Closes what signals_catch opened. A first signal that was not read yet is sent again. `blocked`: the two wait for

@@ -32,6 +32,8 @@ struct master_world {
     char listen[64];
     char generation_path[64];
     bool stuck;       /* workers ignore STOP */
+    int gate_write;   /* the test's */
+    int gate;         /* above 0: workers that stop say "stopping", read this until its end, and say "done" */
     bool end_at_once; /* workers end with 0 */
     /* what the test sees */
     pid_t master;
@@ -78,6 +80,13 @@ struct master_test_worker {
     struct builder generation;
     bool stop;
 };
+static void master_test_stop_slowly(const struct master_world *world)
+{
+    char byte;
+    dprintf(world->banner_write, "stopping\n");
+    while (read(world->gate, &byte, 1) != 0) {}
+    dprintf(world->banner_write, "done\n");
+}
 static void master_test_on_message(void *context, const struct worker_message *message)
 {
     struct master_test_worker *worker = context;
@@ -91,7 +100,10 @@ static void master_test_on_message(void *context, const struct worker_message *m
         worker_adopted(worker->link, message->generation_number, adopt);
         break;
     }
-    case WORKER_MESSAGE_STOP: worker->stop = !worker->world->stuck; break;
+    case WORKER_MESSAGE_STOP:
+        worker->stop = !worker->world->stuck;
+        if (worker->world->gate > 0) master_test_stop_slowly(worker->world);
+        break;
     case WORKER_MESSAGE_MASTER_GONE: worker->stop = true; break;
     case WORKER_MESSAGE_REOPEN_LOGS: {
         cy_err err = file_write_all(worker->world->banner_write, CY_BYTES("reopened\n"));
@@ -163,6 +175,7 @@ static void master_test_start(struct master_world *world)
     if (world->master == 0) {
         close(log_ends[0]);
         close(banner_ends[0]);
+        if (world->gate_write > 0) close(world->gate_write);
         dup2(log_ends[1], STDERR_FILENO);
         struct log log;
         log_init(&log);
@@ -209,6 +222,15 @@ static void master_test_await_ready(struct master_world *world)
     ck_assert(master_test_line(world->banner, line, sizeof line));
     ck_assert(!cy_failed(address_from_text(cy_bytes_from_text(line), &world->address)));
     ck_assert_uint_ne(address_port(&world->address), 0);
+}
+/* One of each worker. */
+static void master_test_expect_lines(const struct master_world *world, const char *wanted)
+{
+    char line[128];
+    for (uint32_t i = 0; i < world->worker_count; i++) {
+        ck_assert(master_test_line(world->banner, line, sizeof line));
+        ck_assert_str_eq(line, wanted);
+    }
 }
 static int master_test_exit_code(const struct master_world *world)
 {
@@ -515,7 +537,40 @@ START_TEST(test_second_signal_is_immediate)
     master_test_start(&world);
     master_test_await_ready(&world);
     kill(world.master, SIGTERM);
+    int status;
+    while (waitpid(world.master, &status, WNOHANG) == 0) { /* those that come too soon are still the first */
+        kill(world.master, SIGINT);
+        poll(NULL, 0, SIGNALS_PAUSE_MS / 10);
+    }
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    master_test_await_all_gone(&world);
+}
+END_TEST
+
+/* timeout(1), a supervisor of a whole group, a terminal: the master is told twice and its workers too. They finish. */
+START_TEST(test_a_stop_for_all_is_graceful)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    int gate[2];
+    ck_assert_int_eq(pipe(gate), 0);
+    world.gate = gate[0];
+    world.gate_write = gate[1];
+    world.drain_ms = 600000;
+    master_test_start(&world);
+    close(gate[0]);
+    master_test_await_ready(&world);
+    struct master_answer workers[2];
+    for (unsigned i = 0; i < 2; i++) master_test_ask_worker(&world, i, &workers[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        kill(workers[i].pid, SIGTERM);
+        kill(workers[i].pid, SIGINT);
+    }
+    kill(world.master, SIGTERM);
     kill(world.master, SIGINT); /* not SIGTERM twice: pending ones of a kind are one */
+    master_test_expect_lines(&world, "stopping");
+    close(gate[1]);
+    master_test_expect_lines(&world, "done");
     ck_assert_int_eq(master_test_exit_code(&world), 0);
     master_test_await_all_gone(&world);
 }
@@ -543,11 +598,7 @@ START_TEST(test_other_signals)
     kill(world.master, SIGUSR2);
     master_test_await_log(&world, "no upgrade: how this program was started is not known");
     kill(world.master, SIGUSR1);
-    char line[64];
-    for (int i = 0; i < 2; i++) {
-        ck_assert(master_test_line(world.banner, line, sizeof line));
-        ck_assert_str_eq(line, "reopened");
-    }
+    master_test_expect_lines(&world, "reopened");
     ck_assert_int_eq(master_test_stop(&world), 0);
 }
 END_TEST
@@ -594,6 +645,7 @@ Suite *unit_suite_net_master(void)
     tcase_add_test(tests, test_workers_that_are_done_end_the_master);
     tcase_add_test(tests, test_stuck_worker_is_ended_after_the_drain_time);
     tcase_add_test(tests, test_second_signal_is_immediate);
+    tcase_add_test(tests, test_a_stop_for_all_is_graceful);
     tcase_add_test(tests, test_workers_notice_the_masters_death);
     tcase_add_test(tests, test_other_signals);
     tcase_add_test(tests, test_inherited_listener);
