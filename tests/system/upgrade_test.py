@@ -228,6 +228,48 @@ def test_a_successor_that_breaks_is_told_once(folder):
     check_equal(server.wait_exit(), EXIT_OK, "exit code")
 
 
+RIGHTS = """
+import "fs"
+import "http"
+import "process"
+
+export fn main(args) {{
+    process.workers(1)
+    http.serve({{listen: ["127.0.0.1:{port}"], banner: "serving"}})
+}}
+
+fn may(what, f) {{
+    try {{ f() }} catch e {{ return "\\(what): \\(e.kind)" }}
+    return "\\(what): done"
+}}
+
+export fn handle(request) {{
+    return http.respond(200, may("open", fn() {{ fs.write("{folder}/open/x", "") }}) + ", "
+        + may("closed", fn() {{ fs.write("{folder}/closed/x", "") }}) + ", "
+        + may("secret", fn() {{ fs.read("{folder}/secret/x") }}))
+}}
+"""
+
+
+def test_a_successor_has_the_same_rights(folder):
+    port = free_port()
+    for name in ("open", "closed", "secret"):
+        (folder / name).mkdir()
+        (folder / name / "x").write_text("")
+    (folder / "rights.han").write_text(RIGHTS.format(folder=folder, port=port))
+    server = Program([CROWNYC, "run", "--allow", f"write={folder}/open,write={folder}/open", "--deny",
+                      f"env,read={folder}/secret", str(folder / "rights.han")], cwd=folder, env=environment())
+    server.wait_line("serving")
+    rights = "open: done, closed: permission, secret: permission"
+    check_equal(request(port, "a.local", "/").body.decode(), rights, "what the first one may")
+    server.send(signal.SIGUSR2)
+    successor = int(server.wait_line(r"upgrade: process (\d+) serves", "err").group(1))
+    check_equal(server.process.wait(DEADLINE_S), EXIT_OK, "exit code of the old master")
+    check_equal(request(port, "a.local", "/").body.decode(), rights, "what its successor may")
+    os.kill(successor, signal.SIGTERM)
+    wait_until(lambda: is_over(successor), "the end of the successor")
+
+
 def test_foreign_state_is_refused(folder):
     """CROWNYC_UPGRADE of a stranger: the master it names is not our parent, so nothing is taken from it."""
     source = folder / "server.han"
