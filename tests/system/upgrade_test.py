@@ -270,6 +270,75 @@ def test_a_successor_has_the_same_rights(folder):
     wait_until(lambda: is_over(successor), "the end of the successor")
 
 
+LATE = """
+import "fs"
+import "http"
+import "process"
+import "task"
+import "text"
+
+let name = ""
+
+export fn main(args) {{
+    process.workers(1, {{files: {{name: "{folder}/name"}}}})
+    if fs.exists("{folder}/wait") {{
+        fs.write("{folder}/waiting", "")
+        while fs.exists("{folder}/wait") {{ task.sleep(5) }}
+    }}
+    http.serve({{listen: ["127.0.0.1:{port}"], banner: "serving"}})
+}}
+
+export fn configure(input) {{ name = text.trim(input.files.name.text) }}
+
+export fn handle(request) {{
+    if request.path == "/hold" {{
+        fs.write("{folder}/held", "")
+        while !fs.exists("{folder}/go") {{ task.sleep(5) }}
+    }}
+    return http.respond(200, name)
+}}
+"""
+
+
+def test_what_comes_during_an_upgrade_reaches_the_successor(folder):
+    """The successor has read its configuration and does not serve yet when the old master is told to read it again; and
+    once more while the old one drains."""
+    port = free_port()
+
+    def name(text):
+        (folder / "name").write_text(text)
+
+    def served():
+        return request(port, "a.local", "/").body.decode()
+
+    name("first")
+    (folder / "late.han").write_text(LATE.format(folder=folder, port=port))
+    server = Program([CROWNYC, "run", "--allow", f"write={folder}", str(folder / "late.han")], env=environment())
+    server.wait_line("serving")
+    check_equal(served(), "first", "served by the first master")
+    holder = socket.create_connection(("127.0.0.1", port), DEADLINE_S)
+    holder.sendall(b"GET /hold HTTP/1.1\r\nHost: a.local\r\n\r\n")
+    wait_until((folder / "held").exists, "a request that holds the old master")
+    (folder / "wait").write_text("")
+    server.send(signal.SIGUSR2)
+    wait_until((folder / "waiting").exists, "a successor with its worker in main")
+    name("second")
+    server.send(signal.SIGHUP)
+    server.wait_line("generation 2 is accepted", "err")
+    (folder / "wait").unlink()
+    server.wait_line(r"upgrade: process \d+ serves", "err")
+    wait_until(lambda: served() == "second", "the successor has what the old master was told to read")
+    name("third")
+    server.send(signal.SIGHUP)
+    wait_until(lambda: served() == "third", "the successor is told what its draining predecessor is")
+    (folder / "go").write_text("")
+    check_equal(holder.recv(4096).split(b" ")[1], b"200", "status of the request that was held")
+    check_equal(server.process.wait(DEADLINE_S), EXIT_OK, "exit code of the old master")
+    successor = int(server.wait_line(r"upgrade: process (\d+) serves", "err").group(1))
+    os.kill(successor, signal.SIGTERM)
+    wait_until(lambda: is_over(successor), "the end of the successor")
+
+
 def test_foreign_state_is_refused(folder):
     """CROWNYC_UPGRADE of a stranger: the master it names is not our parent, so nothing is taken from it."""
     source = folder / "server.han"

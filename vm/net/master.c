@@ -77,9 +77,11 @@ struct master {
     bool killed;
     uint64_t stop_asked_ms; /* when SIGTERM or SIGINT first came; 0: neither did */
     uint64_t drain_end_ms;
-    uint32_t idle_ms;      /* what STOP tells */
-    bool upgrade_told;     /* the log has why it failed; its process has not ended yet */
-    pid_t successor;       /* a binary upgrade: the next master; 0: none */
+    uint32_t idle_ms;             /* what STOP tells */
+    bool upgrade_told;            /* the log has why it failed; its process has not ended yet */
+    bool hup_missed, usr1_missed; /* came while it was starting: it may have read files before that */
+    pid_t successor;              /* a binary upgrade: the next master; 0: none */
+    pid_t heir;            /* it serves, and we leave; never reaped here, so the number stays its own */
     int successor_channel; /* -1: none */
     uint64_t successor_end_ms;
     int predecessor; /* the channel to the master before this one, until we serve; -1: none */
@@ -171,7 +173,9 @@ static void master_drop_successor(struct master *master, bool end)
     if (end && master->successor > 0) kill(master->successor, SIGKILL);
     if (master->successor_channel >= 0) close(master->successor_channel);
     master->successor_channel = -1;
-    if (!end) master->successor = 0;
+    if (end) return;
+    master->heir = master->successor;
+    master->successor = 0;
 }
 
 static uint64_t master_drain_ms(const struct master *master)
@@ -491,8 +495,16 @@ static void master_upgrade(struct master *master)
             return;
         }
         master->successor_end_ms = master_now_ms() + LIMIT_UPGRADE_READY_MS;
+        master->hup_missed = master->usr1_missed = false;
         log_write(master->log, LOG_INFO, "upgrade: process %d is starting", (int)master->successor);
     }
+}
+
+/* It serves, so it reads signals. What came to us after it had read its files is for it. */
+static void master_pass_on(const struct master *master)
+{
+    if (master->hup_missed) kill(master->heir, SIGHUP);
+    if (master->usr1_missed) kill(master->heir, SIGUSR1);
 }
 
 static void master_on_successor(struct master *master)
@@ -507,6 +519,7 @@ static void master_on_successor(struct master *master)
         log_write(master->log, LOG_INFO, "upgrade: process %d serves; this one leaves",
                   (int)master->successor);
         master_stop_as(master, 0, true);
+        master_pass_on(master);
         return;
     }
     if (!cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADE_FAILED) err = packet.err;
@@ -520,17 +533,32 @@ static void master_on_successor(struct master *master)
                                                  : "the new process sent nonsense");
 }
 
+/* Why, in its own words, if it said so before it ended. That it serves does not count any more. */
+static bool master_successor_said(struct master *master, cy_err *err_out)
+{
+    struct master_packet packet;
+    int descriptor;
+    if (master->successor_channel < 0) return false;
+    cy_err err = master_packet_receive(master->successor_channel, &packet, &descriptor);
+    if (descriptor >= 0) close(descriptor);
+    *err_out = packet.err;
+    return !cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADE_FAILED && cy_failed(packet.err);
+}
+
+/* It is reaped: its number may be a stranger's from here on. */
 static void master_successor_ended(struct master *master, int status)
 {
-    if (master->successor_channel >= 0) master_on_successor(master); /* what it said before it ended */
+    char why[128];
+    cy_err err;
     master->successor = 0;
-    if (master->stopping) return;
-    char why[64];
-    if (WIFEXITED(status))
+    if (master_successor_said(master, &err))
+        cy_err_describe(err, false, why, sizeof why);
+    else if (WIFEXITED(status))
         snprintf(why, sizeof why, "the new process ended with exit code %d", WEXITSTATUS(status));
     else
         snprintf(why, sizeof why, "the new process was ended by signal %d", WTERMSIG(status));
-    if (!master->upgrade_told) master_upgrade_failed(master, why);
+    master_drop_successor(master, true);
+    if (!master->stopping && !master->upgrade_told) master_upgrade_failed(master, why);
     master->upgrade_told = false;
 }
 
@@ -704,12 +732,19 @@ static void master_on_stop(struct master *master)
 
 static void master_on_signal(struct master *master, int signal_number)
 {
+    bool is_order = signal_number == SIGHUP || signal_number == SIGUSR1 || signal_number == SIGUSR2;
+    if (is_order && master->heir > 0) {
+        kill(master->heir, signal_number); /* whoever sent it does not know of the new process yet */
+        return;
+    }
     switch (signal_number) {
     case SIGCHLD: break; /* the loop reaps after every wake-up */
     case SIGHUP:
+        master->hup_missed = true;
         if (!master->stopping) master_load(master);
         break;
     case SIGUSR1:
+        master->usr1_missed = true;
         for (uint32_t i = 0; i < master_slot_count(master); i++) master->slots[i].reopen_wanted = true;
         break;
     case SIGUSR2: master_upgrade(master); break;
