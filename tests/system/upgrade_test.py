@@ -339,6 +339,29 @@ def test_what_comes_during_an_upgrade_reaches_the_successor(folder):
     wait_until(lambda: is_over(successor), "the end of the successor")
 
 
+def test_a_successor_that_dies_as_it_serves_is_none(folder):
+    """The old master learns at one moment that it serves and that it is gone."""
+    port = free_port()
+    (folder / "name").write_text("first")
+    (folder / "late.han").write_text(LATE.format(folder=folder, port=port))
+    server = Program([CROWNYC, "run", "--allow", f"write={folder}", str(folder / "late.han")], env=environment())
+    server.wait_line("serving")
+    (folder / "wait").write_text("")
+    server.send(signal.SIGUSR2)
+    successor = int(server.wait_line(r"upgrade: process (\d+) is starting", "err").group(1))
+    wait_until((folder / "waiting").exists, "a successor with its worker in main")
+    server.send(signal.SIGSTOP)
+    (folder / "wait").unlink()
+    server.wait_line("serving", seen=1)  # said behind the message to the old master
+    os.kill(successor, signal.SIGKILL)
+    wait_until(lambda: is_over(successor), "the end of the successor")
+    server.send(signal.SIGCONT)
+    server.wait_line("upgrade failed: the new process was ended by signal 9", "err")
+    check_equal(request(port, "a.local", "/").status, 200, "status")
+    server.send(signal.SIGTERM)
+    check_equal(server.wait_exit(), EXIT_OK, "exit code")
+
+
 def test_foreign_state_is_refused(folder):
     """CROWNYC_UPGRADE of a stranger: the master it names is not our parent, so nothing is taken from it."""
     source = folder / "server.han"

@@ -515,7 +515,9 @@ static void master_on_successor(struct master *master)
     cy_err err = master_packet_receive(master->successor_channel, &packet, &descriptor);
     if (descriptor >= 0) close(descriptor);
     if (cy_is(err, CY_ERR_SYSTEM) && (err.detail == EAGAIN || err.detail == EWOULDBLOCK)) return;
-    if (!cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADED) {
+    bool serves = !cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADED;
+    if (serves && process_has_ended(master->successor)) return; /* nobody does: master_successor_ended */
+    if (serves) {
         log_write(master->log, LOG_INFO, "upgrade: process %d serves; this one leaves",
                   (int)master->successor);
         master_stop_as(master, 0, true);

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
@@ -199,6 +200,12 @@ cy_err process_drop_to(const char *user)
     /* "For good" is worth one more call: a saved id would let anyone who takes over the process come back. */
     if (row.pw_uid != 0) CHECK(setuid(0) != 0);
     return CY_OK;
+}
+
+bool process_has_ended(pid_t child)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
 void process_die_with_parent(void)

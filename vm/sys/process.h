@@ -29,6 +29,8 @@ uint32_t process_raise_descriptors(void);
 uint32_t process_cpu_count(void); /* that this process may use (affinity) */
 /* Becomes `user` (name or number), its group and its groups, for good. */
 CY_NODISCARD cy_err process_drop_to(const char *user);
+/* Has this child of ours ended? It is not reaped by that. */
+bool process_has_ended(pid_t child);
 /* The child gets SIGTERM when its parent dies (Linux; elsewhere the channel's end tells). */
 void process_die_with_parent(void);
 
