@@ -3,8 +3,8 @@
 #
 # tests/system/slow_clients_test.py: proves that clients which hold connections do not keep others out: with fewer
 # descriptors than there are of them, in each of the four ways that slowhttptest knows (a head that does not end, a body
-# that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done. The
-# same for what comes before HTTP: TLS handshakes and PROXY headers.
+# that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done.
+# The same for what comes before HTTP: TLS handshakes and PROXY headers.
 
 import pathlib
 import socket
@@ -13,7 +13,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from certificates import Authority  # noqa: E402
-from harness import CROWNYC, DEADLINE_S, Program, check_equal, environment, free_port, request, run_all, wait_until  # noqa: E402
+from harness import (CROWNYC, DEADLINE_S, Program, check_equal, environment, free_port, request, run_all,  # noqa: E402
+                     wait_until)
 
 SERVER = """
 import "http"
@@ -108,6 +109,14 @@ def hold_before_http(folder, words, which):
     server.wait_line("ready")
     slow, secure = [], authority.client()
 
+    def plain(client):
+        return client
+
+    def tls(client):
+        return secure.wrap_socket(client, server_hostname="a.test")
+
+    others = ((ports[0], b"", plain), (ports[1], b"", tls), (ports[2], b"PROXY UNKNOWN\r\n", plain))
+
     def ask(port, header, wrap):
         with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as client:
             client.sendall(header)
@@ -118,9 +127,7 @@ def hold_before_http(folder, words, which):
     for i in range(2 * DESCRIPTORS):
         slow.append(Slow(ports[which], words))
         if i % 40 == 39:
-            for port, header, wrap in ((ports[0], b"", lambda client: client),
-                                       (ports[1], b"", lambda client: secure.wrap_socket(client, server_hostname="a.test")),
-                                       (ports[2], b"PROXY UNKNOWN\r\n", lambda client: client)):
+            for port, header, wrap in others:
                 check_equal(ask(port, header, wrap), b"HTTP/1.1 200", f"another client beside {i + 1} slow ones")
     server.wait_line("as many clients as may be: .* closed [1-9][0-9]* that let us wait the longest", "err")
     for one in slow:

@@ -464,7 +464,11 @@ static void connection_on_ready(struct stream_ready *ready)
                   CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
     else
         connection_on_unready(connection, ready->err);
-    connection_close(connection);
+    /* Why it failed may be on its way to the client as an alert, and the client may be sending on. */
+    if (cy_failed(err) && stream_unwrap(&connection->stream))
+        connection_finish(connection, true);
+    else
+        connection_close(connection);
 }
 
 void connection_start(struct http_server *server, struct stream *owned_stream)
