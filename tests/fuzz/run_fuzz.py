@@ -10,8 +10,8 @@
 # Out:  WORK/TARGET/{corpus,found,log,account.json}; a table of what all runs in WORK came to. --keep: the smallest set
 #       of inputs that reaches the same coverage goes to tests/fuzz/corpus/TARGET. Exit code 1 when a target found
 #       something.
-# Method: targets take turns in slices, one process each. With --flat a target that has found no new edge for that long
-#       is done, and the others get its time. SIGTERM ends the slices that run, and keeps what they learned.
+# Method: targets take turns in slices, one process each. With --flat a target that has found no new edge for that long,
+#       a quarter of it on a processor, is done, and the others get its time. SIGTERM ends the slices that run, and keeps what they learned.
 # Flat: seconds in which a target's process tried new inputs and reached no new edge (libFuzzer's `cov:`) until its run
 #       ended. The time in which a slice reads its corpus does not count. With another binary, whose edges are others,
 #       the account begins anew. Beside it stands the processor's time in it: on a busy machine that is less.
@@ -35,6 +35,7 @@ import fuzz_seeds
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests/fuzz/corpus"
 KEPT_FILES_MAX, KEPT_BYTES_MAX = 120, 4096
+FLAT_CPU_SHARE = 0.25  # a process that got less of the processor has not looked for as long as it seems
 INTERRUPTED = 72  # libFuzzer's exit code when it was told to stop
 TICKS = os.sysconf("SC_CLK_TCK")
 # Less memory in quarantine means fewer new pages for each input; a use after free lies within one input.
@@ -129,8 +130,9 @@ class Target:
         (self.work / "account.new").rename(self.work / "account.json")
 
     def open(self):
-        return not self.found() and not self.account.get("failed") and \
-            (self.options.flat == 0 or self.account["flat"] < self.options.flat)
+        flat, flat_cpu = self.account["flat"], self.account["flat_cpu"]
+        is_done = self.options.flat and flat >= self.options.flat and flat_cpu >= FLAT_CPU_SHARE * self.options.flat
+        return not is_done and not self.found() and not self.account.get("failed")
 
 
 def cpu_seconds(pid):
