@@ -271,7 +271,7 @@ def test_http2_that_is_not_there_is_said(folder):
     contexts = [Authority.server(authority.make("a", "DNS:a.test")) for _ in range(2)]
     contexts[0].set_alpn_protocols(["http/1.1"])
     cases = [(plain, [], "the peer does not speak HTTP/2")]
-    cases += [(Http2Server(None, context), ["--insecure"], "agreed on no protocol") for context in contexts]
+    cases += [(Http2Server(None, context), ["--insecure"], "no protocol in common (ALPN)") for context in contexts]
     for server, words, part in cases:
         code, out, err = run([CROWNYC, "load", server.url, "--http2", *words, "-n", "4", "-c", "2", "--quiet"])
         server.end()

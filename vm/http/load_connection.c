@@ -135,7 +135,7 @@ static void load_connection_on_ready(struct stream_ready *ready)
     if (connection->load->options.make_stream) {
         cy_bytes alpn = stream_info(connection->stream)->alpn;
         if (alpn.count ? !cy_bytes_equal(alpn, protocol->alpn) : protocol != &load_http1) {
-            load_connection_fail(connection, LOAD_FAULT_HANDSHAKE, CY_ERR(TLS_ALPN));
+            load_connection_fail(connection, LOAD_FAULT_HANDSHAKE, CY_ERR(TLS_NO_PROTOCOL));
             return;
         }
     }
