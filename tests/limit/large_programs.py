@@ -163,7 +163,8 @@ def round_trip(name):
     pathlib.Path(f"{name}.rpn").write_bytes(subprocess.run([CROWNYC, "rpn", f"{name}.toau"], capture_output=True).stdout)
     done = subprocess.run([CROWNYC, "compile", "--quiet", f"{name}.rpn", "-o", f"{name}.again"], capture_output=True,
                           text=True)
-    same = done.returncode == 0 and pathlib.Path(f"{name}.again").read_bytes() == pathlib.Path(f"{name}.toau").read_bytes()
+    same = done.returncode == 0
+    same = same and pathlib.Path(f"{name}.again").read_bytes() == pathlib.Path(f"{name}.toau").read_bytes()
     return same, done
 
 
