@@ -70,9 +70,9 @@ static const uint8_t emit_assign_opcodes[][2] = {
     [PATH_APPEND] = {OP_GLOBAL_PATH_APPEND, OP_LOCAL_PATH_APPEND},
 };
 
-/* m[k] = map.get(m, k, []) + e, behind the keys. What map.get gives shares the entry's value, so the sum would be a copy
- * each time. So: when it gave nothing but the default, the sum as it is written; otherwise it is let go, and m[k] = m[k]
- * + e is one instruction. map.get has said by then that m is no map, and e is evaluated behind it, once. */
+/* m[k] = map.get(m, k, []) + e, behind the keys. What map.get gives shares the entry's value, so the sum would be a
+ * copy each time. So: when it gave nothing but the default, the sum as it is written; otherwise it is let go, and
+ * m[k] = m[k] + e is one instruction. map.get has said by then that m is no map, and e is evaluated behind it, once. */
 static void emit_assign_path_found(struct code *code, struct node *node, bool local, uint32_t target,
                                    uint32_t key_count)
 {

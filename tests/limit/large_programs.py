@@ -2,8 +2,8 @@
 #
 # tests/limit/large_programs.py: sources that are large in one way each, what they print, and how to run them.
 #
-# In:   a name of PROGRAMS. Out: compiled, saved, reloaded and run, written as RPN text and read back to equal bytes; the time
-#       of compiling.
+# In:   a name of PROGRAMS. Out: compiled, saved, reloaded and run, written as RPN text and read back to equal bytes;
+#       the time of compiling.
 # Not here: which of them are quick (large_programs_test.py, large_programs_slow_test.py).
 
 import os
@@ -160,7 +160,8 @@ def compile_source(name, text):
 
 def round_trip(name):
     """Whether NAME.toau has its bytes again after having been text, and what was run last."""
-    pathlib.Path(f"{name}.rpn").write_bytes(subprocess.run([CROWNYC, "rpn", f"{name}.toau"], capture_output=True).stdout)
+    text = subprocess.run([CROWNYC, "rpn", f"{name}.toau"], capture_output=True).stdout
+    pathlib.Path(f"{name}.rpn").write_bytes(text)
     done = subprocess.run([CROWNYC, "compile", "--quiet", f"{name}.rpn", "-o", f"{name}.again"], capture_output=True,
                           text=True)
     same = done.returncode == 0
