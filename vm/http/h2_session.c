@@ -533,6 +533,7 @@ static void h2_session_on_read(struct stream_read *read)
 {
     struct h2_session *session = CY_CONTAINER_OF(read, struct h2_session, read);
     struct buffer *buffer = read->buffer;
+    read->buffer = NULL; /* before the next read: a stream that has more already puts it there at once */
     session->reading = false;
     h2_session_enter(session);
     if (session->stream && (cy_failed(read->err) || !buffer)) {
@@ -552,7 +553,6 @@ static void h2_session_on_read(struct stream_read *read)
         h2_session_kick(session);
     }
     buffer_unref(&buffer);
-    read->buffer = NULL;
     h2_session_leave(session);
 }
 
