@@ -77,6 +77,8 @@ struct load_connection {
     uint8_t state;
     bool connecting, readying, reading, writing; /* outstanding */
     bool has_failed;                             /* pause before the next try */
+    uint16_t local_port;                         /* of the last one that was connected; with on_failure only */
+    uint64_t began_ns;                           /* when connecting began; the same */
     /* HTTP/1 */
     bool in_body, keeps;
     struct h1_body body;
