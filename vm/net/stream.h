@@ -24,7 +24,7 @@ struct stream;
 struct stream_read {
     void (*done)(struct stream_read *read);
     cy_err err;
-    struct buffer *buffer; /* owned by the reader in done */
+    struct buffer *buffer; /* owned by the reader in done; taken before the next read, which may put another there */
     /* private to the carrier */
     struct loop_receive receive;
     struct stream *stream; /* while pushed-back bytes are on their way */
