@@ -59,20 +59,24 @@ def children_of(pid):
     return sorted(found)
 
 
-def start(command, cpu, log, env=None, cwd=None, stdout=None):
-    """A child on one CPU that ends when this process does."""
+def ends_with_us(cpu=None):
+    """For preexec_fn: the child ends when this process does, and stays on one CPU."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def prepare():
         if hasattr(libc, "prctl"):
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if hasattr(os, "sched_setaffinity"):
+        if cpu is not None and hasattr(os, "sched_setaffinity"):
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {cpu})
+    return prepare
 
+
+def start(command, cpu, log, env=None, cwd=None, stdout=None):
+    """A child on one CPU that ends when this process does."""
     with open(log, "ab") as err:
         return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=stdout or err,
-                                stderr=err, env=env, cwd=cwd, preexec_fn=prepare, start_new_session=True)
+                                stderr=err, env=env, cwd=cwd, preexec_fn=ends_with_us(cpu), start_new_session=True)
 
 
 def end(process, workers=()):

@@ -92,6 +92,23 @@ def test_faults_are_told_and_fail(folder):
     check(told["latency_us"]["p50"] >= 199000, "a request that timed out has waited for its time")
 
 
+def test_failures_are_told_one_by_one(folder):
+    """A line for each, with the port that it was on: what the kernel says of that connection can be looked up."""
+    upstream = Upstream("up")
+    lines = folder / "failures"
+    load(upstream.url, "-n", "5", "-c", "2", "--new", "--expect-status", "204", "--failures", lines, code=EXIT_PROGRAM)
+    rows = [line.split("\t") for line in lines.read_text().splitlines()]
+    check_equal([row[3:] for row in rows], [["status", "200"]] * 5, "word and status")
+    for began, failed, port, *_ in rows:
+        check(0 < int(began) <= int(failed) and int(port) > 0, f"{began} {failed} {port}")
+    check_equal(len({row[2] for row in rows}), 5, "ports of five connections")
+    load(upstream.url, "-n", "5", "-c", "2", "--failures", lines)
+    check_equal(lines.read_text(), "", "without failures")
+    code, _, err = run([CROWNYC, "load", "--quiet", upstream.url, "--failures", folder / "none" / "x"])
+    check_equal(code, EXIT_PROGRAM, "exit code")
+    check_in("none/x: ", err, "message")
+
+
 class SecureUpstream:
     """An HTTPS server inside the test, which answers everything with 200."""
 

@@ -55,6 +55,20 @@ static enum load_fault load_judge(struct load *load, const struct load_slot *slo
     return LOAD_FAULT_NONE;
 }
 
+/* `connection` NULL: on none. */
+static void load_tell_failure(struct load *load, const struct load_connection *connection, enum load_fault fault,
+                              uint16_t status)
+{
+    if (!load->options.on_failure) return;
+    struct load_failure failure = {
+        .fault = fault, .status = status, .failed_ns = loop_now_ns(load->options.loop)};
+    if (connection) {
+        failure.local_port = connection->local_port;
+        failure.began_ns = connection->began_ns;
+    }
+    load->options.on_failure(load->options.owner, &failure);
+}
+
 static void load_count(struct load *load, uint64_t due_ns, uint64_t now_ns, enum load_fault fault)
 {
     struct load_result *result = &load->result;
@@ -158,6 +172,7 @@ void load_slot_end(struct load_slot *slot, enum load_fault fault)
     load->busy_count--;
     load->finished_count++;
     if (fault == LOAD_FAULT_NONE) fault = load_judge(load, slot);
+    if (fault != LOAD_FAULT_NONE) load_tell_failure(load, slot->connection, fault, slot->status);
     if (load->phase == LOAD_PHASE_MEASURING && fault == LOAD_FAULT_NONE) load->result.answered_count++;
     if (slot->status && slot->due_ns >= load->begin_ns && slot->due_ns < load->end_ns)
         load->result.statuses[cy_min_size(slot->status, 599)]++;
@@ -333,10 +348,12 @@ void load_on_connect_failed(struct load_connection *connection, enum load_fault 
 {
     struct load *load = connection->load;
     if (load->phase == LOAD_PHASE_OPENING) {
+        load_tell_failure(load, connection, fault, 0);
         load->result.err = err;
         load_finish(load);
         return;
     }
+    if (load->options.keeping == LOAD_KEEP) load_tell_failure(load, connection, fault, 0);
     if (load->options.keeping == LOAD_KEEP && load->phase == LOAD_PHASE_MEASURING) {
         /* No request is on it, but it stands for one: else a run of N requests might never end. */
         load->measured_started_count++;
@@ -354,10 +371,12 @@ void load_on_closed(struct load_connection *connection)
     } else if (load->options.idle) {
         load->result.faults[LOAD_FAULT_CLOSED]++;
         load->result.measured_count++;
+        load_tell_failure(load, connection, LOAD_FAULT_CLOSED, 0);
         if (load->phase == LOAD_PHASE_OPENING) load_idle_answered(load);
     } else if (connection->has_failed && (load->options.keeping == LOAD_KEEP || !load_is_open_loop(load))) {
         load_connection_pause(connection);
     } else if (load->options.keeping == LOAD_KEEP) {
+        if (load->phase == LOAD_PHASE_OPENING) load->opening_count++; /* lost before all were open */
         load_connection_open(connection);
     } else {
         load_slot_free(connection->slots);
@@ -451,11 +470,13 @@ static void load_count_unanswered(struct load *load)
         slot->busy = false;
         load->busy_count--;
         load_count(load, slot->due_ns, now_ns, LOAD_FAULT_UNANSWERED);
+        load_tell_failure(load, slot->connection, LOAD_FAULT_UNANSWERED, slot->status);
     }
     if (load->begin_ns == UINT64_MAX) return;
     for (; load_has_due(load) && load->next_due_ns <= now_ns; load_schedule_advance(load)) {
         load->measured_started_count++;
         load_count(load, load->next_due_ns, now_ns, LOAD_FAULT_UNANSWERED);
+        load_tell_failure(load, NULL, LOAD_FAULT_UNANSWERED, 0);
     }
 }
 

@@ -54,6 +54,15 @@ struct load_field {
     cy_bytes name, value;
 };
 
+/* One request that failed, or a connection that could not be opened. */
+struct load_failure {
+    enum load_fault fault;
+    uint16_t status;     /* of the answer; 0: none came */
+    uint16_t local_port; /* of the connection that it was on; 0: on none */
+    uint64_t began_ns;   /* when that connection was begun, by the loop's clock; 0: on none */
+    uint64_t failed_ns;
+};
+
 struct load_protocol;
 extern const struct load_protocol load_http1, load_http2;
 
@@ -96,6 +105,9 @@ struct load_options {
     uint32_t watched_count;
     void *owner;
     void (*on_idle)(void *owner); /* may be NULL; with `idle`: all have had their answer */
+    /* May be NULL. Once for each that `faults` counts, and for those outside of the measurement. From inside the run:
+     * it may note, not stop. */
+    void (*on_failure)(void *owner, const struct load_failure *failure);
     void (*done)(void *owner);
 };
 

@@ -168,6 +168,11 @@ static void load_connection_on_connected(struct loop_op *op)
         return;
     }
     struct loop_socket *socket = connection->connect.socket;
+    if (options->on_failure) {
+        struct address local;
+        loop_socket_address(socket, false, &local);
+        if (local.bytes > 0) connection->local_port = address_port(&local);
+    }
     cy_err err = options->make_stream ? options->make_stream(options->make_stream_context, options->loop,
                                                              socket, &connection->stream)
                                       : stream_tcp_new(options->loop, socket, &connection->stream);
@@ -203,6 +208,8 @@ void load_connection_open(struct load_connection *connection)
     connection->timer.fire = load_connection_on_timer;
     connection->state = LOAD_CONNECTION_CONNECTING;
     connection->connecting = true;
+    connection->local_port = 0;
+    if (connection->load->options.on_failure) connection->began_ns = loop_now_ns(loop);
     connection->connect.op.done = load_connection_on_connected;
     loop_timer_set(loop, &connection->timer, connection->load->options.timeout_ms);
     loop_connect(loop, &connection->load->options.address, &connection->connect);

@@ -101,8 +101,10 @@ struct load_connection {
     struct timer timer;    /* of connecting and of the pause */
     uint8_t state;
     bool connecting, readying, reading, writing; /* outstanding */
-    bool carried;    /* the protocol's own: load_connection_released is still to come */
-    bool has_failed; /* pause before the next try */
+    bool carried;        /* the protocol's own: load_connection_released is still to come */
+    bool has_failed;     /* pause before the next try */
+    uint16_t local_port; /* of the last one that was connected; with on_failure only */
+    uint64_t began_ns;   /* when connecting began; the same */
     /* HTTP/1 */
     bool in_body, keeps;
     struct h1_body body;
