@@ -77,6 +77,8 @@ void http_server_set_bounds(struct http_server *server, const struct http_server
 /* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection:
  * close) and tunnels go on, for stop_ms, then cuts off what is left; then calls `drained` from the loop. */
 void http_server_drain(struct http_server *server, void (*drained)(void *context));
+/* While it drains: the time for that is over now. */
+void http_server_stop_now(struct http_server *server);
 /* The same where others serve already: clients between two requests may send another one, answered with Connection:
  * close, for `idle_ms`. */
 void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context));

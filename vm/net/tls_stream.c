@@ -584,6 +584,19 @@ static void tls_stream_close(struct stream *stream)
     tls_stream_free(tls);
 }
 
+/* A write on its way stays this struct's, which lives until then. */
+static struct stream *tls_stream_unwrap(struct stream *stream)
+{
+    struct tls_stream *tls = tls_stream_of(stream);
+    struct stream *transport = tls->transport;
+    CHECK(!tls->read && !tls->write && !tls->ready);
+    if (tls->reading) return NULL;
+    tls_stream_drop_buffers(tls);
+    tls->transport = NULL;
+    tls_stream_free(tls);
+    return transport;
+}
+
 static const struct stream_type tls_stream_type = {
     .name = "tls",
     .read = tls_stream_read,
@@ -596,6 +609,7 @@ static const struct stream_type tls_stream_type = {
     .shutdown_write = tls_stream_shutdown_write,
     .abort_on_close = tls_stream_abort_on_close,
     .close = tls_stream_close,
+    .unwrap = tls_stream_unwrap,
 };
 
 /* -- beginning ------------------------------------------------------------------------------------------- */
