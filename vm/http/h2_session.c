@@ -487,6 +487,7 @@ void h2_session_end(struct h2_session *session, uint32_t code)
 {
     if (!session->stream || session->ending) return;
     session->ending = true;
+    session->draining = false;
     if (code == NGHTTP2_NO_ERROR)
         (void)nghttp2_submit_goaway(session->library, NGHTTP2_FLAG_NONE,
                                     nghttp2_session_get_last_proc_stream_id(session->library), code, NULL, 0);
