@@ -147,8 +147,11 @@ void server_make_room(struct http_server *server, const char *why)
 
 void server_serve(struct http_listener *listener, struct stream *owned_stream)
 {
-    if (listener->tls && cy_failed(tls_server_stream(listener->tls, owned_stream, &owned_stream))) return;
-    connection_start(listener->server, owned_stream);
+    struct http_server *server = listener->server;
+    if (listener->tls &&
+        cy_failed(tls_server_stream(listener->tls, connection_alpn(server), owned_stream, &owned_stream)))
+        return;
+    connection_start(server, owned_stream);
 }
 
 static void server_on_accept(struct loop_op *op)

@@ -208,6 +208,8 @@ uint32_t intake_evict(struct http_server *server, uint32_t count_max);
 
 /* -- server_connection.c -- */
 void connection_start(struct http_server *server, struct stream *owned_stream);
+/* The protocols that it speaks, for tls_server_stream. */
+cy_bytes connection_alpn(const struct http_server *server);
 void connection_close(struct http_connection *connection);
 /* The client is gone, or must go, whatever it was in the middle of. */
 void connection_lose(struct http_connection *connection, cy_err err);

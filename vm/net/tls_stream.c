@@ -32,6 +32,7 @@ struct tls_stream {
     struct tls_pipe pipe;
     struct tls_server *server; /* one of the two */
     struct tls_target *target;
+    cy_bytes alpn;         /* of a server's: what is spoken here */
     struct tls_warm *warm; /* the list of that one */
     struct tls_stream *newer, *older;
     struct stream_read cipher_read;
@@ -632,7 +633,7 @@ static struct tls_stream *tls_stream_new(struct stream *transport, BIO_METHOD *m
     return tls;
 }
 
-cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transport,
+cy_err tls_server_stream(struct tls_server *server, cy_bytes alpn, struct stream *owned_transport,
                          struct stream **stream_out)
 {
     SSL *ssl = tls_server_ssl(server);
@@ -643,6 +644,8 @@ cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transpo
         return CY_ERR(NO_MEMORY);
     }
     tls->server = tls_server_ref(server);
+    tls->alpn = alpn;
+    tls_server_offer(ssl, &tls->alpn);
     tls->warm = tls_server_warm(server);
     *stream_out = &tls->stream;
     return CY_OK;
