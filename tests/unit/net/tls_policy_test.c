@@ -334,8 +334,8 @@ static int tls_policy_on_staple(SSL *ssl, void *context)
     return 1;
 }
 
-/* What a client gets that understands these algorithms of signatures (NULL: all). Asked by OpenSSL itself, for our client
- * does not. */
+/* What a client gets that understands these algorithms of signatures (NULL: all). Asked by OpenSSL itself, for our
+ * client does not. */
 static void tls_policy_ask_staple(struct tls_rig *rig, const char *algorithms, struct builder *got)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
