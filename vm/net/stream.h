@@ -24,7 +24,7 @@ struct stream;
 struct stream_read {
     void (*done)(struct stream_read *read);
     cy_err err;
-    struct buffer *buffer; /* owned by the reader in done; taken before the next read, which may put another there */
+    struct buffer *buffer; /* owned by the reader in done */
     /* private to the carrier */
     struct loop_receive receive;
     struct stream *stream; /* while pushed-back bytes are on their way */
@@ -135,9 +135,9 @@ static inline bool stream_is_quiet(struct stream *s)
 static inline void stream_shutdown_write(struct stream *s) { s->type->shutdown_write(s); }
 static inline void stream_abort_on_close(struct stream *s) { s->type->abort_on_close(s); }
 void stream_close(struct stream **stream); /* clears the pointer */
-/* For a stream that cannot begin (a handshake that failed): puts the one below in its place, on which its last
- * words are on their way, so that the connection can be ended in order. Nothing may be outstanding. False: it
- * stays, and there is only stream_close. */
+/* For a stream that cannot begin (a handshake that failed): puts the one below in its place, on which its last words
+ * are on their way, so that the connection can be ended in order. Nothing may be outstanding. False: it stays, and
+ * there is only stream_close. */
 bool stream_unwrap(struct stream **stream);
 
 /* -- for carriers --------------------------------------------------------------------------------------- */
