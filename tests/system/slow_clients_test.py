@@ -4,13 +4,18 @@
 # tests/system/slow_clients_test.py: proves that clients which hold connections do not keep others out: with fewer
 # descriptors than there are of them, in each of the four ways that slowhttptest knows (a head that does not end, a body
 # that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done.
+# The same for who never ends its handshake, its PROXY header, or an answer that ended the connection; and that idle
+# connections of one upstream do not keep requests from another.
 
 import pathlib
 import socket
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import CROWNYC, Program, check_equal, environment, free_port, request, run_all, wait_until  # noqa: E402
+from certificates import Authority  # noqa: E402
+from harness import (CROWNYC, DEADLINE_S, Program, check_equal, environment, free_port, request,  # noqa: E402
+                     run_all, wait_until)
 
 SERVER = """
 import "http"
@@ -43,13 +48,18 @@ class Slow:
             pass
 
 
+def start(folder, program):
+    source = folder / "server.han"
+    source.write_text(program)
+    server = Program(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{CROWNYC}' run '{source}'"], cwd=folder,
+                     env=environment())
+    server.wait_line("ready")
+    return server
+
+
 def serve(folder):
     port = free_port()
-    source = folder / "server.han"
-    source.write_text(SERVER % port)
-    server = Program(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{CROWNYC}' run '{source}'"], env=environment())
-    server.wait_line("ready")
-    return server, port
+    return start(folder, SERVER % port), port
 
 
 def hold(folder, words, count=2 * DESCRIPTORS, evicts=True):
@@ -102,6 +112,73 @@ def test_bodies_that_do_not_come(folder):
 
 def test_answers_that_nobody_reads(folder):
     held_for_a_while(folder, b"GET /large HTTP/1.1\r\nHost: a.local\r\n\r\n")
+
+
+def test_answers_that_ended_the_connection(folder):
+    """We read on for a while behind those (RFC 9112 section 9.6); who stays there is owed nothing."""
+    hold(folder, b"GET / HTTP/1.1\r\n\r\n")
+
+
+SECURE = """
+import "http"
+export fn main(args) {{ http.serve() }}
+export fn configure(input) {{
+    let tls = http.tls({{certificates: [{{cert: "a.pem", key: "a.key"}}]}})
+    return {{banner: "ready", listen: [{{address: "127.0.0.1:{port}", tls: tls}}]}}
+}}
+export fn handle(request) {{ return http.respond(200, "here") }}
+"""
+BEHIND = """
+import "http"
+export fn main(args) {{
+    http.serve({{listen: ["127.0.0.1:{port}"], banner: "ready", proxy_protocol: {{"127.0.0.1:{port}": true}}}})
+}}
+export fn handle(request) {{ return http.respond(200, "here") }}
+"""
+HEADER = b"PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n"
+CLOSING = b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"
+
+
+def whole_answer(stream, words):
+    stream.sendall(words)
+    answer = b""
+    while piece := stream.recv(65536):
+        answer += piece
+    return answer.partition(b"\r\n")[0], answer[-4:]
+
+
+def hold_beside(port, words, one):
+    """As `hold`, where another client is not as simple as a request: `one` asks as one, on its connection."""
+    slow = []
+    for i in range(2 * DESCRIPTORS):
+        slow.append(Slow(port, words))
+        if i % 40 == 39:
+            with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as raw:
+                check_equal(one(raw), (b"HTTP/1.1 200 OK", b"here"), f"another client beside {i + 1} slow ones")
+    for other in slow:
+        other.socket.close()
+
+
+def test_handshakes_that_do_not_come(folder):
+    authority, port = Authority(folder), free_port()
+    authority.make("a", "DNS:a.test")
+    server = start(folder, SECURE.format(port=port))
+    context = authority.client()
+
+    def one(raw):
+        with context.wrap_socket(raw, server_hostname="a.test", suppress_ragged_eofs=False) as stream:
+            return whole_answer(stream, CLOSING)
+    hold_beside(port, b"", one)
+    server.wait_line("as many clients as may be: .* closed [0-9]+ that let us wait the longest", "err")
+
+
+def test_behind_a_load_balancer(folder):
+    for words in (b"", b"PROXY TCP4 ", HEADER, HEADER + CLOSING.replace(b"Connection: close\r\n", b"")):
+        port = free_port()
+        server = start(folder, BEHIND.format(port=port))
+        hold_beside(port, words, lambda raw: whole_answer(raw, HEADER + CLOSING))
+        server.wait_line("as many clients as may be: .* closed [0-9]+ that let us wait the longest", "err")
+        server.end()
 
 
 run_all(globals())

@@ -134,12 +134,19 @@ uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYT
     return (uint8_t)view.count;
 }
 
-void server_make_room(struct http_server *server, const char *why)
+static void server_make_room(struct http_server *server, const char *why)
 {
     uint32_t count = connection_evict(server);
     log_write_keyed(server_log(server), LOG_WARN, why,
                     "%s: %u of them; closed %u that let us wait the longest", why,
                     (unsigned)server->counters->connections_open + count, count);
+}
+
+bool server_has_room(struct http_server *server)
+{
+    uint64_t max = server->options.connections_max;
+    if (server->counters->connections_open >= max) server_make_room(server, "as many clients as may be");
+    return server->counters->connections_open < max;
 }
 
 /* -- listening ------------------------------------------------------------------------------------------- */
@@ -243,9 +250,11 @@ void http_listener_join(struct http_listener *listener, struct http_listener *be
 
 cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream)
 {
-    uint64_t before = server->counters->connections_open;
-    connection_start(server, owned_stream);
-    return server->counters->connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
+    if (server->draining) {
+        stream_close(&owned_stream);
+        return CY_ERR(CLOSED);
+    }
+    return connection_start(server, owned_stream) ? CY_OK : CY_ERR(TOO_MANY);
 }
 
 /* -- the end --------------------------------------------------------------------------------------------- */
@@ -313,7 +322,6 @@ void http_server_free(struct http_server **server_pointer)
     server->draining = true;
     server->drained = NULL;
     server_close_listeners(server);
-    intake_close_all(server);
     server_cut_off(server);
     server->freed = true;
     server_release(server);
@@ -340,13 +348,11 @@ static void server_on_stop_timer(struct timer *timer)
 void server_check_drained(struct http_server *server)
 {
     if (!server->draining || !server->drained || server->counters->connections_open > 0) return;
-    if (server->intake_count > 0) return;
     if (!timer_is_set(&server->drain_timer)) loop_timer_set(server->options.loop, &server->drain_timer, 0);
 }
 
 static void server_close_idle(struct http_server *server)
 {
-    intake_close_all(server);
     for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
         connection->type->drain(connection);

@@ -86,6 +86,11 @@ void connection_close(struct http_connection *connection)
 
 static void connection_read(struct http_connection *connection);
 
+static void connection_set_quiet(struct http_connection *connection)
+{
+    connection->quiet_since_ms = loop_now_ms(connection->carrier.server->options.loop);
+}
+
 /* Closing with bytes unread makes the system send RST, which can destroy an answer on its way (RFC 9112
  * section 9.6). So we finish sending, then read on for a bounded time. */
 static void connection_finish(struct http_connection *connection, bool client_is_sending)
@@ -100,6 +105,7 @@ static void connection_finish(struct http_connection *connection, bool client_is
     }
     buffer_unref(&connection->carrier.input);
     connection->lingering = true;
+    connection_set_quiet(connection);
     stream_shutdown_write(connection->stream);
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_LINGER, LIMIT_HTTP_LINGER_MS);
     connection_read(connection);
@@ -108,8 +114,8 @@ static void connection_finish(struct http_connection *connection, bool client_is
 /* -- making room ----------------------------------------------------------------------------------------- */
 
 /* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
- * for long enough. Between requests and inside a head nothing is owed to it; inside a body, and while it does not take
- * what we send, it owes. */
+ * for long enough. Inside a handshake, between requests, inside a head, and behind its last answer nothing is owed to it;
+ * inside a body, and while it does not take what we send, it owes. */
 static uint64_t connection_waits_since(const struct server_connection *listed, uint64_t now_ms)
 {
     const struct http_connection *connection =
@@ -117,8 +123,7 @@ static uint64_t connection_waits_since(const struct server_connection *listed, u
     const struct exchange_carrier *carrier = &connection->carrier;
     const struct http_exchange *exchange = carrier->exchange;
     uint64_t since_ms = UINT64_MAX;
-    if (!connection->stream || connection->preparing || carrier->tunnel || connection->lingering)
-        return UINT64_MAX;
+    if (!connection->stream || carrier->tunnel) return UINT64_MAX;
     if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
         return connection->quiet_since_ms;
     if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
@@ -149,11 +154,6 @@ uint32_t connection_evict(struct http_server *server)
     for (uint32_t i = 0; i < count; i++) oldest[i]->type->lose(oldest[i], CY_ERR(TIMEOUT));
     server->counters->evictions += count;
     return count;
-}
-
-static void connection_set_quiet(struct http_connection *connection)
-{
-    connection->quiet_since_ms = loop_now_ms(connection->carrier.server->options.loop);
 }
 
 /* -- reading --------------------------------------------------------------------------------------------- */
@@ -465,17 +465,19 @@ static void connection_on_ready(struct stream_ready *ready)
     connection_close(connection);
 }
 
-void connection_start(struct http_server *server, struct stream *owned_stream)
+bool connection_start(struct http_server *server, struct stream *owned_stream)
 {
-    if (server->counters->connections_open >= server->options.connections_max && !server->draining)
-        server_make_room(server, "as many clients as may be");
-    struct http_connection *connection = server->free_connections;
-    bool refused = server->draining || server->counters->connections_open >= server->options.connections_max;
-    if (!refused && connection) server->free_connections = connection->next;
-    if (!refused && !connection) connection = mem_alloc(sizeof *connection);
-    if (refused || !connection) {
+    struct http_connection *connection = NULL;
+    if (server_has_room(server)) {
+        connection = server->free_connections;
+        if (connection)
+            server->free_connections = connection->next;
+        else
+            connection = mem_alloc(sizeof *connection);
+    }
+    if (!connection) {
         stream_close(&owned_stream);
-        return;
+        return false;
     }
     memset(connection, 0, sizeof *connection);
     connection->carrier.type = &connection_carrier_type;
@@ -493,6 +495,7 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.header_timeout_ms);
     connection->preparing = true;
     stream_ready_start(connection->stream, &connection->ready);
+    return true;
 }
 
 static void connection_next(struct http_connection *connection)

@@ -111,7 +111,8 @@ struct connection_write {
     struct connection_write *next; /* free list */
 };
 
-/* What the server knows of a connection, whatever is spoken on it: a place in its list, and how to end it. */
+/* What the server knows of a connection, whatever is spoken on it, and before anything is: a place in its list, and how
+ * to end it. */
 struct server_connection;
 struct server_connection_type {
     void (*lose)(struct server_connection *connection, cy_err err); /* closes; its exchanges are told why */
@@ -136,7 +137,7 @@ struct http_connection {
     };
     struct connection_write *write; /* with an exchange, and until the write is complete */
     uint64_t lingered_bytes;
-    uint64_t quiet_since_ms; /* while it is between requests or inside a head */
+    uint64_t quiet_since_ms; /* while it is between requests, inside a head, or lingering */
     uint8_t peer_text_bytes; /* 0: not made yet */
     bool preparing, reading; /* `ready`, `read` are outstanding; the write's is carrier.writing */
     bool lingering;
@@ -173,9 +174,7 @@ struct http_server {
     struct http_tunnel *free_tunnels;
     void (*drained)(void *context);
     int64_t date_second;
-    struct server_intake *intakes;
-    uint32_t intake_count; /* of them, not ended */
-    uint32_t live_count;   /* connections, intakes and listeners whose completions may still come */
+    uint32_t live_count; /* connections, intakes and listeners whose completions may still come */
     uint32_t listening_count;
     bool draining;
     bool freed; /* by its owner: memory goes with the last completion */
@@ -192,18 +191,18 @@ void server_link(struct http_server *server, struct server_connection *connectio
 void server_unlink(struct http_server *server, struct server_connection *connection);
 /* "127.0.0.1"; gives the number of bytes. */
 uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYTES]);
-/* Closes the oldest quiet clients and says so in the log (rate limited). */
-void server_make_room(struct http_server *server, const char *why);
+/* May another client come? Closes quiet ones for it, where it must, and says so in the log (rate limited). */
+bool server_has_room(struct http_server *server);
 
 /* An accepted connection whose client is known by now. */
 void server_serve(struct http_listener *listener, struct stream *owned_stream);
 
 /* -- server_intake.c -- */
 void intake_start(struct http_listener *listener, struct stream *owned_stream);
-void intake_close_all(struct http_server *server);
 
 /* -- server_connection.c -- */
-void connection_start(struct http_server *server, struct stream *owned_stream);
+/* False when there was no room for it, or no memory: it is closed then. */
+bool connection_start(struct http_server *server, struct stream *owned_stream);
 void connection_close(struct http_connection *connection);
 /* The client is gone, or must go, whatever it was in the middle of. */
 void connection_lose(struct http_connection *connection, cy_err err);
