@@ -318,13 +318,13 @@ void exchange_refuse(struct http_exchange *exchange, uint16_t status, const char
     struct exchange_carrier *carrier = exchange->carrier;
     DCHECK(exchange->status == 0 && !exchange->proxy.active);
     exchange->phase = EXCHANGE_ANSWERING;
-    carrier_clear_timer(carrier);
     if (!keep) exchange->client_keeps = false;
-    if (carrier->writing) { /* an interim answer; this one follows it */
+    if (carrier->writing) { /* an interim answer, with its time; this one follows it */
         exchange->pending_status = status;
         exchange->pending_text = text;
         return;
     }
+    carrier_clear_timer(carrier);
     if (!respond_text(exchange, status, text)) carrier_end(carrier, CARRIER_END_ABORT);
 }
 
