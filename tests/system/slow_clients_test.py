@@ -10,12 +10,11 @@
 import pathlib
 import socket
 import sys
-import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from certificates import Authority  # noqa: E402
-from harness import (CROWNYC, DEADLINE_S, Program, check_equal, environment, free_port, request,  # noqa: E402
-                     run_all, wait_until)
+from harness import (CROWNYC, DEADLINE_S, Program, Upstream, check, check_equal, environment, free_port,  # noqa: E402
+                     request, run_all, wait_until)
 
 SERVER = """
 import "http"
@@ -179,6 +178,41 @@ def test_behind_a_load_balancer(folder):
         hold_beside(port, words, lambda raw: whole_answer(raw, HEADER + CLOSING))
         server.wait_line("as many clients as may be: .* closed [0-9]+ that let us wait the longest", "err")
         server.end()
+
+
+POOLS = """
+import "http"
+let verdicts = {{}}
+export fn main(args) {{ http.serve({{listen: ["127.0.0.1:{port}"], banner: "ready"}}) }}
+export fn configure(input) {{
+    verdicts = {{"a": http.proxy(http.upstream("{a}")), "b": http.proxy(http.upstream("{b}")),
+        "c": http.proxy(http.upstream("{c}"))}}
+}}
+export fn handle(request) {{ return verdicts[request.host] }}
+"""
+
+
+def test_idle_connections_of_other_upstreams(folder):
+    """As many clients as may be ask one upstream after the other. What the first ones keep goes when another needs it:
+    a client that was let in is not told 502 because connections idle."""
+    port, backs, count = free_port(), {name: Upstream(name) for name in "abc"}, DESCRIPTORS // 2 - 16
+    server = start(folder, POOLS.format(port=port, **{name: back.url for name, back in backs.items()}))
+    clients = [socket.create_connection(("127.0.0.1", port), DEADLINE_S) for _ in range(count)]
+    for name, back in backs.items():
+        for client in clients:
+            client.sendall(f"GET /hold HTTP/1.1\r\nHost: {name}\r\n\r\n".encode())
+        back.held(count)
+        back.release()
+        for client in clients:
+            answer = b""
+            while not answer.endswith(f"{name} GET /hold".encode()):
+                piece = client.recv(65536)
+                check(piece, f"the connection ended behind {answer!r}")
+                answer += piece
+            check(answer.startswith(b"HTTP/1.1 200 "), f"answer {answer!r}")
+    server.wait_line("descriptors ran out: closed [0-9]+ idle connections? of upstreams", "err")
+    for client in clients:
+        client.close()
 
 
 run_all(globals())

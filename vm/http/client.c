@@ -69,10 +69,7 @@ static void client_close_idle(struct http_client *client)
             next = pool->next;
             pool_ref(pool); /* the last idle connection would take it along */
             h2_client_close_idle(pool);
-            while (pool->idle_newest) {
-                struct upstream_carrier *carrier = pool_take(pool, client, NULL);
-                if (carrier) carrier->type->close(&carrier);
-            }
+            pool_close_all_idle(pool);
             pool_unref(&pool);
         }
     }

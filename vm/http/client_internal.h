@@ -37,6 +37,7 @@ struct http_client {
     struct http_connector *free_connectors;
     struct h2_client *h2;            /* NULL: nobody has spoken HTTP/2 yet */
     struct tls_client *system_trust; /* made for the first https upstream without a policy of its own */
+    uint32_t idle_count;             /* HTTP/1 connections in its pools */
     uint32_t live_count; /* pools, and connections and connectors whose completions may still come */
     bool freed;          /* by its owner: memory goes with the last completion */
 };
@@ -180,6 +181,12 @@ struct upstream_carrier *pool_take(struct http_pool *pool, void *owner, const st
 /* A new connection, without an owner yet. Takes the stream, also on failure. */
 CY_NODISCARD cy_err pool_add(struct http_pool *pool, struct stream *owned_stream,
                              struct upstream_carrier **carrier_out);
+
+/* Closes what is idle in it. The caller holds a reference. */
+void pool_close_all_idle(struct http_pool *pool);
+/* Descriptors ran out: closes those idle connections of the client's pools that would go first, at most `count`. Gives
+ * their number; the log says so (rate limited). */
+uint32_t pool_make_room(struct http_client *client, uint32_t count);
 
 /* -- connector.c -- */
 struct http_connector {

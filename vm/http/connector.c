@@ -149,6 +149,9 @@ static void connector_on_connected(struct loop_op *op)
     if (cy_failed(op->err)) {
         /* Only our own timer cancels a connect that has an owner. */
         connector->err = cy_is(op->err, CY_ERR_CANCELLED) ? CY_ERR(TIMEOUT) : op->err;
+        /* No descriptor: what idles towards others goes for it, and this address is tried again. */
+        if (cy_is(op->err, CY_ERR_TOO_MANY) && pool_make_room(connector->pool->client, 1))
+            connector->address_index--;
         connector_try_next(connector);
         return;
     }

@@ -184,11 +184,13 @@ static void server_on_accept(struct loop_op *op)
         server_serve(listener, stream);
 }
 
-/* The next try to accept comes by itself, a little later. */
+/* The next try to accept comes by itself, a little later. What idles towards upstreams goes before any client does. */
 static void server_on_starved(struct loop_accept *accept)
 {
-    struct http_listener *listener = CY_CONTAINER_OF(accept, struct http_listener, accept);
-    server_make_room(listener->server, "descriptors ran out with clients waiting");
+    struct http_server *server = CY_CONTAINER_OF(accept, struct http_listener, accept)->server;
+    struct http_client *client = server->options.client;
+    if (client && pool_make_room(client, LIMIT_HTTP_EVICT_BATCH)) return;
+    server_make_room(server, "descriptors ran out with clients waiting");
 }
 
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)

@@ -567,8 +567,9 @@ END_TEST
  * whether the whole took too long or the client's body was at fault. */
 START_TEST(test_a_refusal_behind_an_interim_answer_that_nobody_reads_ends)
 {
-    static const char *const requests[] = {"GET /bounded HTTP/1.1\r\nHost: a\r\n\r\n",
-                                           "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"};
+    static const char *const requests[] = {
+        "GET /bounded HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"};
     for (int bad_body = 0; bad_body < 2; bad_body++) {
         struct timeout_peer peer;
         struct http_server_counters counters;
