@@ -16,6 +16,7 @@
 #ifndef CY_HTTP_CLIENT_INTERNAL_H
 #define CY_HTTP_CLIENT_INTERNAL_H
 
+#include "vm/base/spare.h"
 #include "vm/http/client.h"
 #include "vm/http/h1.h"
 #include "vm/http/head_write.h"
@@ -33,8 +34,7 @@ struct h2_client_connection;
 struct http_client {
     struct http_client_options options; /* with the defaults filled in */
     struct http_pool *buckets[CLIENT_POOL_BUCKETS];
-    struct upstream_connection *free_connections;
-    struct http_connector *free_connectors;
+    struct spare_list spare_connections, spare_connectors;
     struct h2_client *h2;            /* NULL: nobody has spoken HTTP/2 yet */
     struct tls_client *system_trust; /* made for the first https upstream without a policy of its own */
     uint32_t idle_count;             /* HTTP/1 connections in its pools */
@@ -153,7 +153,7 @@ static inline void upstream_drop_empty_input(struct upstream_carrier *carrier)
 /* The HTTP/1 carrier. */
 struct upstream_connection {
     struct upstream_carrier carrier;             /* first: a carrier of type HTTP/1 is this one too */
-    struct upstream_connection *next, *previous; /* pool's idle list (next is older), or free list */
+    struct upstream_connection *next, *previous; /* pool's idle list (next is older) */
     struct http_pool *pool;
     struct stream *stream; /* NULL: closed, completions may still come */
     struct stream_read read;
@@ -190,7 +190,7 @@ uint32_t pool_make_room(struct http_client *client, uint32_t count);
 
 /* -- connector.c -- */
 struct http_connector {
-    struct http_connector *next;
+    struct http_connector *next; /* in pool->waiting_first */
     struct http_pool *pool;
     void *owner; /* NULL: cancelled */
     /* Once, from a later turn. `carrier` is yours when err is OK. Not called after connector_cancel. */

@@ -33,8 +33,7 @@ static void connector_release(struct http_connector *connector)
     DCHECK(!connector->connecting && !connector->resolving && !connector->preparing);
     loop_timer_clear(client->options.loop, &connector->timer);
     pool_unref(&connector->pool);
-    connector->next = client->free_connectors;
-    client->free_connectors = connector;
+    spare_put(&client->spare_connectors, connector, LIMIT_HTTP_SPARE);
     client_release(client);
 }
 
@@ -281,13 +280,9 @@ cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
 {
     CHECK(owner != NULL);
     struct http_client *client = pool->client;
-    struct http_connector *connector = client->free_connectors;
-    if (connector) {
-        client->free_connectors = connector->next;
-    } else {
-        connector = mem_alloc(sizeof *connector);
-        if (!connector) return CY_ERR(NO_MEMORY);
-    }
+    struct http_connector *connector = spare_take(&client->spare_connectors);
+    if (!connector) connector = mem_alloc(sizeof *connector);
+    if (!connector) return CY_ERR(NO_MEMORY);
     memset(connector, 0, sizeof *connector);
     client->live_count++;
     connector->pool = pool_ref(pool);

@@ -16,11 +16,8 @@
 struct http_exchange *exchange_new(struct exchange_carrier *carrier)
 {
     struct http_server *server = carrier->server;
-    struct http_exchange *exchange = server->free_exchanges;
-    if (exchange)
-        server->free_exchanges = exchange->next;
-    else
-        exchange = mem_alloc(sizeof *exchange);
+    struct http_exchange *exchange = spare_take(&server->spare_exchanges);
+    if (!exchange) exchange = mem_alloc(sizeof *exchange);
     if (!exchange) return NULL;
     /* The tables at the end are filled by whoever counts their rows: clearing 12 KiB per request would cost
      * more than the parser does. */
@@ -48,8 +45,7 @@ void exchange_free(struct http_exchange *exchange)
     buffer_unref(&exchange->space_buffer);
     relay_end(&exchange->request_body);
     relay_end(&exchange->proxy.response);
-    exchange->next = server->free_exchanges;
-    server->free_exchanges = exchange;
+    spare_put(&server->spare_exchanges, exchange, LIMIT_HTTP_SPARE);
     CHECK(server->counters->exchanges_open > 0);
     server->counters->exchanges_open--;
 }

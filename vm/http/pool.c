@@ -167,8 +167,7 @@ static void pool_recycle(struct upstream_connection *connection)
     struct http_client *client = connection->pool->client;
     DCHECK(!connection->carrier.input);
     pool_unref(&connection->pool);
-    connection->next = client->free_connections;
-    client->free_connections = connection;
+    spare_put(&client->spare_connections, connection, LIMIT_HTTP_SPARE);
     client_release(client);
 }
 
@@ -290,15 +289,11 @@ cy_err pool_add(struct http_pool *pool, struct stream *owned_stream, struct upst
     struct http_client *client = pool->client;
     if (pool->speaks_h2 || cy_bytes_equal(stream_info(owned_stream)->alpn, CY_BYTES("h2")))
         return h2_client_add(pool, owned_stream, carrier_out);
-    struct upstream_connection *connection = client->free_connections;
-    if (connection) {
-        client->free_connections = connection->next;
-    } else {
-        connection = mem_alloc(sizeof *connection);
-        if (!connection) {
-            stream_close(&owned_stream);
-            return CY_ERR(NO_MEMORY);
-        }
+    struct upstream_connection *connection = spare_take(&client->spare_connections);
+    if (!connection) connection = mem_alloc(sizeof *connection);
+    if (!connection) {
+        stream_close(&owned_stream);
+        return CY_ERR(NO_MEMORY);
     }
     memset(connection, 0, sizeof *connection);
     client->live_count++;

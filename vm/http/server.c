@@ -275,29 +275,17 @@ static void server_free_memory(struct http_server *server)
     loop_timer_clear(server->options.loop, &server->drain_timer);
     loop_timer_clear(server->options.loop, &server->idle_timer);
     loop_timer_clear(server->options.loop, &server->stop_timer);
-    tunnel_free_memory(server);
     while (server->listeners) {
         struct http_listener *listener = server->listeners;
         server->listeners = listener->next;
         tls_server_unref(&listener->tls);
         mem_free(listener);
     }
-    while (server->free_connections) {
-        struct http_connection *connection = server->free_connections;
-        server->free_connections = connection->next;
-        mem_free(connection);
-    }
     h2_server_fini(server);
-    while (server->free_exchanges) {
-        struct http_exchange *exchange = server->free_exchanges;
-        server->free_exchanges = exchange->next;
-        mem_free(exchange);
-    }
-    while (server->free_writes) {
-        struct connection_write *write = server->free_writes;
-        server->free_writes = write->next;
-        mem_free(write);
-    }
+    spare_fini(&server->spare_exchanges);
+    spare_fini(&server->spare_connections);
+    spare_fini(&server->spare_writes);
+    spare_fini(&server->spare_tunnels);
     mem_free(server);
 }
 

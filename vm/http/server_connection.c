@@ -30,16 +30,11 @@ static void connection_on_written(struct stream_write *write);
 
 static bool connection_take_write(struct http_connection *connection)
 {
-    struct http_server *server = connection->carrier.server;
-    struct connection_write *write = server->free_writes;
     if (connection->write) return true;
-    if (write) {
-        server->free_writes = write->next;
-    } else {
-        write = mem_alloc_zeroed(sizeof *write);
-        if (!write) return false;
-        write->write.done = connection_on_written;
-    }
+    struct connection_write *write = spare_take(&connection->carrier.server->spare_writes);
+    if (!write) write = mem_alloc_zeroed(sizeof *write);
+    if (!write) return false;
+    write->write.done = connection_on_written;
     write->connection = connection;
     connection->write = write;
     connection->carrier.send = &write->write.send;
@@ -48,10 +43,8 @@ static bool connection_take_write(struct http_connection *connection)
 
 static void connection_give_write(struct http_connection *connection)
 {
-    struct connection_write *write = connection->write;
-    if (!write) return;
-    write->next = connection->carrier.server->free_writes;
-    connection->carrier.server->free_writes = write;
+    if (!connection->write) return;
+    spare_put(&connection->carrier.server->spare_writes, connection->write, LIMIT_HTTP_SPARE);
     connection->write = NULL;
     connection->carrier.send = NULL;
 }
@@ -64,8 +57,7 @@ static void connection_recycle(struct http_connection *connection)
     if (connection->carrier.exchange) exchange_free(connection->carrier.exchange);
     connection_give_write(connection);
     server_unlink(server, &connection->listed);
-    connection->next = server->free_connections;
-    server->free_connections = connection;
+    spare_put(&server->spare_connections, connection, LIMIT_HTTP_SPARE);
     server_release(server);
 }
 
@@ -469,11 +461,8 @@ bool connection_start(struct http_server *server, struct stream *owned_stream)
 {
     struct http_connection *connection = NULL;
     if (server_has_room(server)) {
-        connection = server->free_connections;
-        if (connection)
-            server->free_connections = connection->next;
-        else
-            connection = mem_alloc(sizeof *connection);
+        connection = spare_take(&server->spare_connections);
+        if (!connection) connection = mem_alloc(sizeof *connection);
     }
     if (!connection) {
         stream_close(&owned_stream);

@@ -20,6 +20,7 @@
 #ifndef CY_HTTP_SERVER_INTERNAL_H
 #define CY_HTTP_SERVER_INTERNAL_H
 
+#include "vm/base/spare.h"
 #include "vm/http/carrier.h"
 #include "vm/http/client_internal.h"
 #include "vm/http/h1.h"
@@ -63,7 +64,6 @@ enum exchange_write {
 #define EXCHANGE_SPACE_BYTES 1024
 
 struct http_exchange {
-    struct http_exchange *next; /* free list */
     struct exchange_carrier *carrier;
     void *handler_context;
     struct http_verdict *verdict;
@@ -108,7 +108,6 @@ enum connection_timer {
 struct connection_write {
     struct stream_write write;
     struct http_connection *connection;
-    struct connection_write *next; /* free list */
 };
 
 /* What the server knows of a connection, whatever is spoken on it, and before anything is: a place in its list, and how
@@ -129,8 +128,7 @@ struct server_connection {
 struct http_connection {
     struct exchange_carrier carrier; /* first: a carrier of type HTTP/1 is this one too */
     struct server_connection listed;
-    struct http_connection *next; /* free list */
-    struct stream *stream;        /* NULL: closed, completions may still come */
+    struct stream *stream; /* NULL: closed, completions may still come */
     union {
         struct stream_ready ready; /* until it is done */
         struct stream_read read;   /* from then on */
@@ -163,15 +161,12 @@ struct http_server {
     struct http_server_options options;
     struct http_listener *listeners;
     struct server_connection *connections;
-    struct http_connection *free_connections;
     struct h2_server *h2; /* NULL: nobody has spoken HTTP/2 yet */
-    struct http_exchange *free_exchanges;
-    struct connection_write *free_writes;
+    struct spare_list spare_exchanges, spare_connections, spare_writes, spare_tunnels;
     struct http_server_counters *counters; /* `own_counters`, or memory that other processes read */
     struct http_server_counters own_counters;
     struct timer drain_timer, stop_timer; /* nothing is left; what is left is cut off */
     struct timer idle_timer;              /* those between two requests go too */
-    struct http_tunnel *free_tunnels;
     void (*drained)(void *context);
     int64_t date_second;
     uint32_t live_count; /* connections, intakes and listeners whose completions may still come */
@@ -270,7 +265,6 @@ void tunnel_on_input(struct http_tunnel *tunnel);
 void tunnel_on_written(struct http_tunnel *tunnel);
 void tunnel_on_timeout(struct http_tunnel *tunnel);
 void tunnel_client_gone(struct http_tunnel *tunnel, cy_err err);
-void tunnel_free_memory(struct http_server *server);
 
 /* -- proxy_head.c -- */
 CY_NODISCARD struct buffer *proxy_write_switch_head(struct http_exchange *exchange);
