@@ -268,9 +268,9 @@ void exchange_client_gone(struct http_exchange *exchange, cy_err err)
     struct http_server *server = carrier->server;
     const struct http_request *request = &exchange->request;
     char text[128];
-    bool is_ours = cy_is(err, CY_ERR_CANCELLED);
-    if (!is_ours) server->counters->client_aborts++;
-    exchange->client_gone = true;
+    bool is_ours = cy_is(err, CY_ERR_CANCELLED), is_answered = exchange->phase == EXCHANGE_DRAINING;
+    if (!is_ours && !is_answered) server->counters->client_aborts++;
+    exchange->client_gone = !is_answered;
     if (exchange->phase == EXCHANGE_THINKING) {
         server->options.on_gone(server->options.context, exchange);
         exchange->phase = EXCHANGE_ANSWERING;
@@ -327,7 +327,8 @@ void exchange_refuse(struct http_exchange *exchange, uint16_t status, const char
 void exchange_answered(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;
-    carrier->server->counters->responses_by_class[exchange->status / 100 % 6]++;
+    /* RFC 9110 section 15: what is past the last class is taken for it. */
+    carrier->server->counters->responses_by_class[exchange->status < 600 ? exchange->status / 100 : 5]++;
     carrier_clear_timer(carrier);
     enum h1_body_step step = exchange_skip_body(exchange);
     if (!exchange->keep_alive) /* a client that would stay may be sending its next request already */

@@ -25,6 +25,7 @@ static struct http_connection *connection_of(struct exchange_carrier *carrier)
 }
 
 static void connection_on_written(struct stream_write *write);
+static cy_bytes connection_peer_text(struct exchange_carrier *carrier);
 
 /* -- memory ---------------------------------------------------------------------------------------------- */
 
@@ -67,6 +68,9 @@ void connection_close(struct http_connection *connection)
 {
     CHECK(connection->stream);
     struct http_server *server = connection->carrier.server;
+    /* Its exchange may outlive the stream, and is recorded with the client's name. */
+    if (connection->carrier.exchange && server->options.access_log)
+        connection_peer_text(&connection->carrier);
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
@@ -407,7 +411,6 @@ static const struct server_connection_type connection_listed_type = {connection_
 /* -- the beginning, and the next request ----------------------------------------------------------------- */
 
 static const struct exchange_carrier_type connection_carrier_type;
-static cy_bytes connection_peer_text(struct exchange_carrier *carrier);
 
 /* The protocols there are, by their names in ALPN. A client that agreed on nothing speaks HTTP/1. */
 static bool connection_speaks_h1(const struct stream_info *info)
