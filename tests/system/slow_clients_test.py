@@ -9,6 +9,7 @@
 
 import pathlib
 import socket
+import ssl
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -89,6 +90,68 @@ def test_ranges(folder):
     hold(folder, b"GET / HTTP/1.1\r\nHost: a.local\r\nRange: bytes=" + ranges + b"\r\n\r\n")
 
 
+def test_clients_that_wait_behind_their_last_answer(folder):
+    """A fault is answered and the connection then read on for a while, so that the answer arrives."""
+    hold(folder, b"nonsense\r\n\r\n")
+
+
+BEFORE_HTTP = """
+import "http"
+export fn main(args) {
+    http.serve({listen: ["127.0.0.1:%d", {address: "127.0.0.1:%d", tls: http.tls({certificates: [{cert: "a.pem",
+        key: "a.key"}]})}, "127.0.0.1:%d"], proxy_protocol: {"127.0.0.1:%d": true}, banner: "ready"})
+}
+export fn handle(request) { return http.respond(200, "here") }
+"""
+
+
+def hold_before_http(folder, words, which):
+    """Clients of the listener `which` hold every connection; others of each listener are answered."""
+    authority, ports = Authority(folder), [free_port() for _ in range(3)]
+    authority.make("a", "DNS:a.test")
+    (folder / "server.han").write_text(BEFORE_HTTP % (*ports, ports[2]))
+    server = Program(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{CROWNYC}' run server.han"], cwd=folder,
+                     env=environment())
+    server.wait_line("ready")
+    slow, secure = [], authority.client()
+
+    def plain(client):
+        return client
+
+    def tls(client):
+        return secure.wrap_socket(client, server_hostname="a.test")
+
+    others = ((ports[0], b"", plain), (ports[1], b"", tls), (ports[2], b"PROXY UNKNOWN\r\n", plain))
+
+    def ask(port, header, wrap):
+        with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as client:
+            client.sendall(header)
+            with wrap(client) as stream:
+                stream.sendall(b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
+                return stream.recv(12)
+
+    for i in range(2 * DESCRIPTORS):
+        slow.append(Slow(ports[which], words))
+        if i % 40 == 39:
+            for port, header, wrap in others:
+                check_equal(ask(port, header, wrap), b"HTTP/1.1 200", f"another client beside {i + 1} slow ones")
+    server.wait_line("as many clients as may be: .* closed [1-9][0-9]* that let us wait the longest", "err")
+    for one in slow:
+        one.socket.close()
+
+
+def test_handshakes_that_do_not_begin(folder):
+    hold_before_http(folder, b"", 1)
+
+
+def test_handshakes_that_do_not_end(folder):
+    hold_before_http(folder, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 1)
+
+
+def test_proxy_headers_that_do_not_end(folder):
+    hold_before_http(folder, b"PROXY TCP4 1.2", 2)
+
+
 def held_for_a_while(folder, words):
     """What holds a request cannot be closed for others; the least rate ends it, and then they are served."""
     server, port = serve(folder)
@@ -113,20 +176,6 @@ def test_answers_that_nobody_reads(folder):
     held_for_a_while(folder, b"GET /large HTTP/1.1\r\nHost: a.local\r\n\r\n")
 
 
-def test_answers_that_ended_the_connection(folder):
-    """We read on for a while behind those (RFC 9112 section 9.6); who stays there is owed nothing."""
-    hold(folder, b"GET / HTTP/1.1\r\n\r\n")
-
-
-SECURE = """
-import "http"
-export fn main(args) {{ http.serve() }}
-export fn configure(input) {{
-    let tls = http.tls({{certificates: [{{cert: "a.pem", key: "a.key"}}]}})
-    return {{banner: "ready", listen: [{{address: "127.0.0.1:{port}", tls: tls}}]}}
-}}
-export fn handle(request) {{ return http.respond(200, "here") }}
-"""
 BEHIND = """
 import "http"
 export fn main(args) {{
@@ -156,19 +205,6 @@ def hold_beside(port, words, one):
                 check_equal(one(raw), (b"HTTP/1.1 200 OK", b"here"), f"another client beside {i + 1} slow ones")
     for other in slow:
         other.socket.close()
-
-
-def test_handshakes_that_do_not_come(folder):
-    authority, port = Authority(folder), free_port()
-    authority.make("a", "DNS:a.test")
-    server = start(folder, SECURE.format(port=port))
-    context = authority.client()
-
-    def one(raw):
-        with context.wrap_socket(raw, server_hostname="a.test", suppress_ragged_eofs=False) as stream:
-            return whole_answer(stream, CLOSING)
-    hold_beside(port, b"", one)
-    server.wait_line("as many clients as may be: .* closed [0-9]+ that let us wait the longest", "err")
 
 
 def test_behind_a_load_balancer(folder):

@@ -153,8 +153,11 @@ bool server_has_room(struct http_server *server)
 
 void server_serve(struct http_listener *listener, struct stream *owned_stream)
 {
-    if (listener->tls && cy_failed(tls_server_stream(listener->tls, owned_stream, &owned_stream))) return;
-    connection_start(listener->server, owned_stream);
+    struct http_server *server = listener->server;
+    if (listener->tls &&
+        cy_failed(tls_server_stream(listener->tls, connection_alpn(server), owned_stream, &owned_stream)))
+        return;
+    connection_start(server, owned_stream);
 }
 
 static void server_on_accept(struct loop_op *op)
@@ -323,6 +326,12 @@ static void server_on_drain_timer(struct timer *timer)
     void (*drained)(void *) = server->drained;
     server->drained = NULL;
     if (drained) drained(server->options.context);
+}
+
+void http_server_stop_now(struct http_server *server)
+{
+    CHECK(server->draining);
+    loop_timer_set(server->options.loop, &server->stop_timer, 0);
 }
 
 static void server_on_stop_timer(struct timer *timer)

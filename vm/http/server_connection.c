@@ -418,7 +418,10 @@ static bool connection_speaks_h1(const struct stream_info *info)
     return info->alpn.count == 0 || cy_bytes_equal(info->alpn, CY_BYTES("http/1.1"));
 }
 
-cy_bytes http_server_alpn(void) { return CY_BYTES("\x02h2\x08http/1.1"); }
+cy_bytes connection_alpn(const struct http_server *server)
+{
+    return server->options.refuses_http2 ? CY_BYTES("\x08http/1.1") : CY_BYTES("\x02h2\x08http/1.1");
+}
 
 /* Strangers and their scanners fail in many ways, none of which is an error of ours. */
 static void connection_on_unready(struct http_connection *connection, cy_err err)
@@ -457,7 +460,11 @@ static void connection_on_ready(struct stream_ready *ready)
                   CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
     else
         connection_on_unready(connection, ready->err);
-    connection_close(connection);
+    /* Why it failed may be on its way to the client as an alert, and the client may be sending on. */
+    if (cy_failed(err) && stream_unwrap(&connection->stream))
+        connection_finish(connection, true);
+    else
+        connection_close(connection);
 }
 
 bool connection_start(struct http_server *server, struct stream *owned_stream)

@@ -198,6 +198,8 @@ void intake_start(struct http_listener *listener, struct stream *owned_stream);
 /* -- server_connection.c -- */
 /* False when there was no room for it, or no memory: it is closed then. */
 bool connection_start(struct http_server *server, struct stream *owned_stream);
+/* The protocols that it speaks, for tls_server_stream. */
+cy_bytes connection_alpn(const struct http_server *server);
 void connection_close(struct http_connection *connection);
 /* The client is gone, or must go, whatever it was in the middle of. */
 void connection_lose(struct http_connection *connection, cy_err err);
