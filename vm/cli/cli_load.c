@@ -9,6 +9,7 @@
 #include "vm/cli/cli_load.h"
 
 #include "vm/base/mem.h"
+#include "vm/net/tls.h"
 #include "vm/sys/process.h"
 
 #include <signal.h>
@@ -128,15 +129,38 @@ static bool cli_load_seconds(const struct cli_options *options, const char *text
     return true;
 }
 
+/* Options that exclude each other, in English or Korean; NULL: none. */
+static const char *cli_load_find_conflict(const struct cli_load_words *words, bool korean)
+{
+    const struct {
+        bool both;
+        const char *english, *korean;
+    } rows[] = {
+        {words->idle && (words->fresh || words->rate || words->requests),
+         "--idle goes with none of --new, --rate, --requests",
+         "--idle은 --new, --rate, --requests와 함께 쓸 수 없습니다"},
+        {words->http2 && words->http10, "--http2 does not go with --http10",
+         "--http2는 --http10과 함께 쓸 수 없습니다"},
+        {words->streams && !words->http2, "--streams is for --http2", "--streams는 --http2와 함께 씁니다"},
+        {words->streams && (words->fresh || words->idle), "--streams goes with none of --new, --idle",
+         "--streams는 --new, --idle과 함께 쓸 수 없습니다"},
+    };
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++)
+        if (rows[i].both) return korean ? rows[i].korean : rows[i].english;
+    return NULL;
+}
+
 static bool cli_load_read_numbers(const struct cli_options *options, const struct cli_load_words *words,
                                   struct load_options *load)
 {
-    uint64_t connections = 64, requests = 0, seed = 1;
+    uint64_t connections = 64, streams = 1, requests = 0, seed = 1;
     double rate = 0;
     uint32_t duration_ms = words->requests ? 0 : 10000, warm_up_ms = words->requests ? 0 : 500,
              timeout_ms = 10000;
     if (!cli_load_number(options, words->connections, "--connections (LOAD_CONNECTIONS)", 1,
                          LIMIT_LOAD_CONNECTIONS, &connections) ||
+        !cli_load_number(options, words->streams, "--streams (HTTP2_STREAMS)", 1, LIMIT_HTTP2_STREAMS,
+                         &streams) ||
         !cli_load_number(options, words->requests, "--requests", 1, UINT64_MAX / 2, &requests) ||
         !cli_load_number(options, words->seed, "--seed", 0, UINT64_MAX, &seed) ||
         !cli_load_real(options, words->rate, "--rate (LOAD_RATE)", 0.001, LIMIT_LOAD_RATE, &rate) ||
@@ -145,6 +169,8 @@ static bool cli_load_read_numbers(const struct cli_options *options, const struc
         !cli_load_seconds(options, words->timeout, "--timeout", 0.001, &timeout_ms))
         return false;
     load->connections = (uint32_t)connections;
+    load->streams = (uint32_t)streams;
+    load->protocol = words->http2 ? &load_http2 : &load_http1;
     load->request_count_max = requests;
     load->seed = seed;
     load->rate_per_s = rate;
@@ -156,14 +182,12 @@ static bool cli_load_read_numbers(const struct cli_options *options, const struc
     load->same_body = words->same_body;
     load->idle = words->idle;
     load->fine_pacing = true;
-    if (words->idle && (words->fresh || words->rate || words->requests)) {
-        cli_usage(options,
-                  options->korean ? "--idle은 --new, --rate, --requests와 함께 쓸 수 없습니다"
-                                  : "--idle goes with none of --new, --rate, --requests",
-                  NULL);
-        return false;
-    }
-    return true;
+    const char *fault = cli_load_find_conflict(words, options->korean);
+    if (!fault && connections * streams > LIMIT_LOAD_SLOTS)
+        fault = options->korean ? "--connections와 --streams의 곱은 LOAD_SLOTS = 1000000까지입니다"
+                                : "--connections times --streams is at most LOAD_SLOTS = 1000000";
+    if (fault) cli_usage(options, fault, NULL);
+    return !fault;
 }
 
 static bool cli_load_read_defaults(const struct cli_options *options, const struct cli_load_words *words,
@@ -378,6 +402,7 @@ static int cli_load_with(struct cli_options *options, const struct cli_load_word
             cli_load_resolve(options, load.loop, &plan, &load.address)) {
             load.make_stream = target ? cli_load_tls_stream : NULL;
             load.make_stream_context = target;
+            load.is_resumed = target ? tls_stream_resumed : NULL;
             code = cli_load_measure(options, words, &plan, &load);
         }
         cli_load_tls_close(&target);

@@ -120,7 +120,7 @@ static void load_slot_on_timer(struct timer *timer)
 {
     struct load_slot *slot = CY_CONTAINER_OF(timer, struct load_slot, timer);
     if (slot->busy && slot->connection->state == LOAD_CONNECTION_OPEN)
-        load_connection_lose(slot->connection, LOAD_FAULT_TIMEOUT);
+        slot->connection->load->protocol->on_timeout(slot);
 }
 
 static void load_slot_send(struct load_slot *slot)
@@ -170,10 +170,11 @@ void load_slot_end(struct load_slot *slot, enum load_fault fault)
 
 static bool load_slot_is_usable(const struct load_slot *slot)
 {
+    const struct load_protocol *protocol = slot->connection->load->protocol;
     uint8_t state = slot->connection->state;
     if (slot->busy) return false;
-    return state == LOAD_CONNECTION_OPEN ||
-           (slot->connection->load->options.keeping == LOAD_NEW && state == LOAD_CONNECTION_CLOSED);
+    if (state == LOAD_CONNECTION_OPEN) return !protocol->has_room || protocol->has_room(slot->connection);
+    return slot->connection->load->options.keeping == LOAD_NEW && state == LOAD_CONNECTION_CLOSED;
 }
 
 static void load_slot_queue(struct load_slot *slot)
@@ -311,7 +312,7 @@ static void load_open_more(struct load *load)
 void load_on_open(struct load_connection *connection)
 {
     struct load *load = connection->load;
-    uint32_t slot_count = load->protocol->slot_count;
+    uint32_t slot_count = load->slot_count;
     if (load->phase == LOAD_PHASE_OPENING) {
         load->opening_count--;
         if (load->options.idle) load_slot_begin(&connection->slots[0], loop_now_ns(load->options.loop));
@@ -368,7 +369,7 @@ void load_on_closed(struct load_connection *connection)
 static void load_start_traffic(struct load *load)
 {
     uint64_t now_ns = loop_now_ns(load->options.loop);
-    size_t slot_count = (size_t)load->options.connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)load->options.connections * load->slot_count;
     load->schedule_begin_ns = load->next_due_ns = now_ns;
     load->schedule_index = 0;
     for (size_t i = 0; i < slot_count; i++) {
@@ -443,7 +444,7 @@ void load_stop(struct load *load)
 static void load_count_unanswered(struct load *load)
 {
     uint64_t now_ns = loop_now_ns(load->options.loop);
-    size_t slot_count = (size_t)load->options.connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)load->options.connections * load->slot_count;
     for (size_t i = 0; i < slot_count; i++) {
         struct load_slot *slot = &load->slots[i];
         if (!slot->busy) continue;
@@ -473,7 +474,7 @@ static void load_finish(struct load *load)
     }
     for (uint32_t i = 0; i < load->options.connections; i++)
         if (load->connections[i].state != LOAD_CONNECTION_CLOSED) load->unclosed_count++;
-    size_t slot_count = (size_t)load->options.connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)load->options.connections * load->slot_count;
     for (size_t i = 0; i < slot_count; i++) loop_timer_clear(loop, &load->slots[i].timer);
     for (uint32_t i = 0; i < load->options.connections; i++) {
         uint8_t state = load->connections[i].state;
@@ -498,7 +499,7 @@ static cy_err load_open_alarm(struct load *load)
 static cy_err load_prepare(struct load *load, const char **fault_out)
 {
     const struct load_options *options = &load->options;
-    size_t slot_count = (size_t)options->connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)options->connections * load->slot_count;
     CY_TRY(load_mix_init(&load->mix, options->rows, options->row_count, options->seed));
     load->requests = mem_alloc_zeroed(options->row_count * sizeof *load->requests);
     load->connections = mem_alloc_zeroed(options->connections * sizeof *load->connections);
@@ -512,9 +513,8 @@ static cy_err load_prepare(struct load *load, const char **fault_out)
     for (uint32_t i = 0; i < options->connections; i++) {
         struct load_connection *connection = &load->connections[i];
         connection->load = load;
-        connection->slots = &load->slots[(size_t)i * load->protocol->slot_count];
-        for (uint32_t k = 0; k < load->protocol->slot_count; k++)
-            connection->slots[k].connection = connection;
+        connection->slots = &load->slots[(size_t)i * load->slot_count];
+        for (uint32_t k = 0; k < load->slot_count; k++) connection->slots[k].connection = connection;
     }
     CY_TRY(load_open_alarm(load));
     return load->protocol->prepare(load, fault_out);
@@ -525,9 +525,15 @@ cy_err load_new(const struct load_options *options, struct load **load_out, cons
     const char *fault = NULL;
     CHECK(options->row_count > 0 && options->connections > 0 && options->done);
     CHECK(options->duration_ms > 0 || options->request_count_max > 0);
+    CHECK(options->streams <= 1 || (options->protocol && options->protocol->has_streams));
+    CHECK(options->streams <= 1 || options->keeping == LOAD_KEEP); /* a connection per request carries one */
     *load_out = NULL;
     if (options->connections > LIMIT_LOAD_CONNECTIONS)
         fault = "more connections than LOAD_CONNECTIONS (60000)";
+    if (options->streams > LIMIT_HTTP2_STREAMS)
+        fault = "more streams on a connection than HTTP2_STREAMS (128)";
+    if ((uint64_t)options->connections * cy_max_size(options->streams, 1) > LIMIT_LOAD_SLOTS)
+        fault = "connections times streams are more than LOAD_SLOTS (1000000)";
     if (options->row_count > LIMIT_LOAD_ROWS) fault = "more requests to choose from than LOAD_ROWS (100000)";
     if (options->rate_per_s > LIMIT_LOAD_RATE) fault = "a rate above LOAD_RATE (10000000)";
     if (fault_out) *fault_out = fault;
@@ -536,6 +542,7 @@ cy_err load_new(const struct load_options *options, struct load **load_out, cons
     if (!load) return CY_ERR(NO_MEMORY);
     load->options = *options;
     load->protocol = options->protocol ? options->protocol : &load_http1;
+    load->slot_count = options->streams ? options->streams : 1;
     if (!load->options.timeout_ms) load->options.timeout_ms = LOAD_TIMEOUT_MS;
     if (!load->options.drain_ms) load->options.drain_ms = LOAD_DRAIN_MS;
     load->begin_ns = load->end_ns = UINT64_MAX;
@@ -579,6 +586,7 @@ void load_free(struct load **load_pointer)
     CHECK(!load->alarm_outstanding);
     if (load->alarm) loop_socket_close(&load->alarm);
     if (load->alarm_descriptor >= 0) close(load->alarm_descriptor);
+    if (load->protocol->fini) load->protocol->fini(load);
     load_mix_fini(&load->mix);
     mem_free(load->requests);
     mem_free(load->connections);

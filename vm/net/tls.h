@@ -81,6 +81,7 @@ struct tls_client_options {
     struct tls_file ca;               /* PEM, in addition */
     struct tls_file crl;              /* PEM */
     bool unverified;                  /* takes any certificate: for tests and closed networks */
+    bool full_only;                   /* resumes no session: every handshake is a whole one */
     uint32_t depth;                   /* 0: LIMIT_TLS_DEPTH */
     struct tls_file certificate, key; /* of our own; empty: none */
     enum tls_version version_min, version_max;
