@@ -3,27 +3,44 @@
 #
 # tests/fuzz/run_fuzz.py: runs fuzz targets under libFuzzer and says what came of it.
 #
-# usage: run_fuzz.py --build BUILD [--seconds N] [--targets a,b] [--jobs N] [--keep]
-# In:   BUILD/fuzz/fuzz_targets, BUILD/debug/crownyc (makes .toau seeds), tests/fuzz/corpus/TARGET, sources of the tree.
-# Out:  BUILD/fuzz/work/TARGET/{corpus,found,log}; a table: runs, corpus, coverage, seconds since coverage grew. With
-#       --keep the smallest set of inputs that reaches the same coverage goes to tests/fuzz/corpus/TARGET.
-#       Exit code 1 when a target found something.
-# Invariant: the time is shared out evenly; what one run learned, the next one starts from.
+# usage: run_fuzz.py --build BUILD [--work DIR] [--seconds N] [--targets a,b] [--jobs N] [--slice N] [--flat N]
+#                    [--minimise]
+#        run_fuzz.py --work DIR --report          run_fuzz.py --build BUILD --work DIR --keep
+# In:   BUILD/fuzz/fuzz_targets, BUILD/debug/crownyc (makes seeds), tests/fuzz/corpus/TARGET, sources of the tree.
+# Out:  WORK/TARGET/{corpus,found,log,account.json}; a table of what all runs in WORK came to. --keep: the smallest set
+#       of inputs that reaches the same coverage goes to tests/fuzz/corpus/TARGET. Exit code 1 when a target found
+#       something.
+# Method: targets take turns in slices, one process each. With --flat a target that has found no new edge for that long,
+#       a quarter of it on a processor, is done, and the others get its time. SIGTERM ends the slices that run, and keeps what they learned.
+# Flat: seconds in which a target's process tried new inputs and reached no new edge (libFuzzer's `cov:`) until its run
+#       ended. The time in which a slice reads its corpus does not count. With another binary, whose edges are others,
+#       the account begins anew. Beside it stands the processor's time in it: on a busy machine that is less.
+# Invariant: what one slice learned, the next one starts from; an account is written at the end of each slice, whole.
 
 import argparse
 import hashlib
+import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+
+import fuzz_seeds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests/fuzz/corpus"
 KEPT_FILES_MAX, KEPT_BYTES_MAX = 120, 4096
+FLAT_CPU_SHARE = 0.25  # a process that got less of the processor has not looked for as long as it seems
+INTERRUPTED = 72  # libFuzzer's exit code when it was told to stop
+TICKS = os.sysconf("SC_CLK_TCK")
+# Less memory in quarantine means fewer new pages for each input; a use after free lies within one input.
+SANITIZER = "detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=16:malloc_context_size=6"
+EMPTY = {"binary": "", "seconds": 0.0, "cpu": 0.0, "runs": 0, "edges": 0, "flat": 0.0, "flat_cpu": 0.0, "inputs": 0}
 
 
 def table():
@@ -31,121 +48,197 @@ def table():
     return {name: int(size) for name, size in re.findall(r"^TARGET\((\w+), *(\d+),", text, re.M)}
 
 
-def seeds(name, build, folder):
-    """Sources of the tree for `source`; the same compiled for `toau`; what else has a folder has its own."""
-    sources = sorted((ROOT / "tests/lang").rglob("*.han")) + sorted((ROOT / "tests/golden").glob("*.han")) + \
-        sorted((ROOT / "tests/fuzz/seeds").glob("*.han")) + sorted((ROOT / "stdlib").glob("*.han"))
-    if name == "source":
-        for path in sources:
-            shutil.copy(path, folder / hashlib.sha1(str(path).encode()).hexdigest())
-    if name in ("toau", "rpn"):
-        scratch = folder.parent / "scratch.toau"
-        for path in sources:
-            done = subprocess.run([build / "debug/crownyc", "compile", path, "-o", scratch], capture_output=True)
-            if done.returncode != 0:
-                continue
-            target = folder / hashlib.sha1(str(path).encode()).hexdigest()
-            if name == "toau":
-                shutil.copy(scratch, target)
-            else:
-                target.write_bytes(subprocess.run([build / "debug/crownyc", "rpn", scratch],
-                                                  capture_output=True).stdout)
-    if name == "json":
-        for i, text in enumerate(('{"a": [1, -2.5e-3, true, null, "\\u00e9\\ud83d\\ude00"]}', "[]", '"한글"', "1e400")):
-            (folder / str(i)).write_text(text)
-    if name == "regex":
-        for i, text in enumerate((
-                "\0(a+)+$\naaaaaaaaaaaaab", "\x1f(?<year>\\d{4})-(\\d\\d)\n2026-11-30",
-                "\0\\p{Hangul}+|[^a-z]\n한글 ab", "\2^\\s*(?:(\\w+)=(?!x)\\1)?\n a=a\nb=c")):
-            (folder / str(i)).write_text(text)
-    if name in ("h1_request", "h1_response"):
-        for i, text in enumerate(transcripts("u>" if name == "h1_response" else ">")):
-            (folder / f"wire{i}").write_bytes(b"\x06" + text)
-    if name == "yaml":
-        text = (ROOT / "programs/gateway/gateway.yaml").read_text()
-        (folder / "gateway").write_text("\n".join(text.splitlines()[:60]) + "\n")
+class Target:
+    def __init__(self, name, options):
+        self.name, self.options, self.bytes_max = name, options, table()[name]
+        self.work = options.work / name
+        self.busy, self.turns = False, 0
+        self.account = dict(EMPTY)
+        if (self.work / "account.json").exists():
+            self.account.update(json.loads((self.work / "account.json").read_text()))
+
+    def found(self):
+        return sorted(path.name for path in (self.work / "found").glob("*"))
+
+    def command(self, *arguments):
+        return [self.options.build / "fuzz/fuzz_targets", f"-max_len={self.bytes_max}", "-timeout=120",
+                "-report_slow_units=60", "-rss_limit_mb=2048", *arguments]
+
+    def environment(self):
+        return {**os.environ, "FUZZ_TARGET": self.name, "ASAN_OPTIONS": SANITIZER}
+
+    def prepare(self):
+        for part in ("corpus", "found"):
+            (self.work / part).mkdir(parents=True, exist_ok=True)
+        begins = not any((self.work / "corpus").iterdir())
+        if begins:
+            fuzz_seeds.seeds(self.name, self.options.build, self.work / "corpus")
+        if begins or self.options.minimise:
+            self.minimise(self.bytes_max)
+
+    def minimise(self, bytes_max, out=None):
+        """The corpus becomes the smallest set that reaches what it, and the one in the tree, reaches."""
+        small = out or self.work / "small"
+        shutil.rmtree(small, ignore_errors=True)
+        small.mkdir()
+        given = [CORPUS / self.name] if (CORPUS / self.name).is_dir() else []
+        done = subprocess.run(self.command("-merge=1", f"-max_len={bytes_max}", f"-artifact_prefix={self.work}/found/",
+                                           small, self.work / "corpus", *given), capture_output=True,
+                              env=self.environment())
+        if out is None and done.returncode == 0 and any(small.iterdir()):
+            shutil.rmtree(self.work / "corpus")
+            small.rename(self.work / "corpus")
+
+    def slice(self, seconds):
+        binary = hashlib.sha1((self.options.build / "fuzz/fuzz_targets").read_bytes()).hexdigest()[:12]
+        account = self.account
+        if account["binary"] != binary:
+            account.update(binary=binary, edges=0, flat=0.0, flat_cpu=0.0)
+        arguments = [f"-max_total_time={seconds}", "-print_final_stats=1", "-reload=0", "-entropic=0",
+                     f"-artifact_prefix={self.work}/found/"]
+        if fuzz_seeds.dictionary(self.name, self.work / "dict"):
+            arguments.append(f"-dict={self.work}/dict")
+        began = time.monotonic()
+        process = subprocess.Popen(self.command(*arguments, self.work / "corpus"), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, env=self.environment())
+        self.process = process
+        runs, since, since_cpu = 0, None, 0.0
+        with open(self.work / "log", "wb") as log:
+            for line in process.stderr:
+                log.write(line)
+                match = re.match(rb"#(\d+)\t(\w+) +cov: (\d+)", line)
+                if not match:
+                    continue
+                runs, edges = int(match[1]), int(match[3])
+                if edges > account["edges"]:
+                    account.update(edges=edges, flat=0.0, flat_cpu=0.0)
+                    since, since_cpu = time.monotonic(), cpu_seconds(process.pid)
+                if match[2] == b"INITED":
+                    since, since_cpu = time.monotonic(), cpu_seconds(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        cpu = usage.ru_utime + usage.ru_stime
+        account["seconds"] += time.monotonic() - began
+        account["cpu"] += cpu
+        account["runs"] += runs
+        if since is not None:
+            account["flat"] += time.monotonic() - since
+            account["flat_cpu"] += cpu - since_cpu
+        account["inputs"] = sum(1 for _ in (self.work / "corpus").iterdir())
+        account["failed"] = process.returncode not in (0, INTERRUPTED)
+        (self.work / "account.new").write_text(json.dumps(account) + "\n")
+        (self.work / "account.new").rename(self.work / "account.json")
+
+    def open(self):
+        flat, flat_cpu = self.account["flat"], self.account["flat_cpu"]
+        is_done = self.options.flat and flat >= self.options.flat and flat_cpu >= FLAT_CPU_SHARE * self.options.flat
+        return not is_done and not self.found() and not self.account.get("failed")
 
 
-def transcripts(verb):
-    """What one side says in each file of tests/wire, without what was only filling."""
-    def unescape(text):
-        text = re.sub(r"\\x([0-9a-fA-F]{2})", lambda m: chr(int(m[1], 16)), text)
-        return text.replace("\\r", "\r").replace("\\n", "\n").encode("latin-1", "replace")
-    for path in sorted((ROOT / "tests/wire").rglob("*.txt")):
-        said = b""
-        for line in path.read_text().splitlines():
-            if line.startswith(verb + "| "):
-                said += unescape(line[len(verb) + 2:])
-            elif line.startswith(verb + " ") or line == verb:
-                said += unescape(line[len(verb) + 1:]) + b"\r\n"
-        if said:
-            yield said
+def cpu_seconds(pid):
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+    except OSError:
+        return 0.0
 
 
-def run(name, bytes_max, build, seconds):
-    work = build / "fuzz/work" / name
-    for part in ("corpus", "found"):
-        (work / part).mkdir(parents=True, exist_ok=True)
-    if not any((work / "corpus").iterdir()):
-        seeds(name, build, work / "corpus")
-    given = [CORPUS / name] if (CORPUS / name).is_dir() else []
-    dictionary = ROOT / "tests/fuzz" / f"{name}.dict"
-    began = time.monotonic()
-    with open(work / "log", "wb") as log:
-        process = subprocess.Popen(
-            [build / "fuzz/fuzz_targets", f"-max_total_time={seconds}", f"-max_len={bytes_max}", "-timeout=60",
-             "-rss_limit_mb=2048", "-print_final_stats=1", "-reload=0",
-             f"-artifact_prefix={work}/found/", *([f"-dict={dictionary}"] if dictionary.exists() else []),
-             work / "corpus", *given], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            env={**os.environ, "FUZZ_TARGET": name, "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1"})
-        coverage, grew, runs = 0, 0.0, 0
-        for line in process.stderr:
-            log.write(line)
-            match = re.match(rb"#(\d+)\s.*cov: (\d+)", line)
-            if match:
-                runs = int(match[1])
-                if int(match[2]) > coverage:
-                    coverage, grew = int(match[2]), time.monotonic() - began
-    code = process.wait()
-    return {"name": name, "runs": runs, "coverage": coverage, "corpus": len(list((work / "corpus").iterdir())),
-            "flat_s": time.monotonic() - began - grew, "seconds": time.monotonic() - began, "failed": code != 0,
-            "found": sorted(p.name for p in (work / "found").iterdir())}
+class Schedule:
+    """The target that had the fewest turns is next; among those, the one that is flat for the shortest time."""
+
+    def __init__(self, targets, options):
+        self.targets, self.options = targets, options
+        self.lock, self.stopping = threading.Lock(), False
+        self.deadline = time.monotonic() + options.seconds
+        self.slice = options.slice or max(1, options.seconds * options.jobs // len(targets))
+
+    def next(self):
+        with self.lock:
+            ready = [target for target in self.targets if not target.busy and target.open()]
+            if not self.options.slice:
+                ready = [target for target in ready if target.turns == 0]
+            left = self.deadline - time.monotonic()
+            if self.stopping or not ready or left < 1:
+                return None, 0
+            target = min(ready, key=lambda target: (target.turns, target.account["flat"]))
+            target.busy, target.turns = True, target.turns + 1
+            return target, int(min(self.slice, left + 1))
+
+    def work(self):
+        while True:
+            target, seconds = self.next()
+            if target is None:
+                return
+            if target.turns == 1:
+                target.prepare()
+            if not self.stopping:
+                target.slice(seconds)
+            target.busy = False
+
+    def stop(self, *_):
+        self.stopping = True
+        for target in self.targets:
+            if target.busy and getattr(target, "process", None) and target.process.returncode is None:
+                target.process.send_signal(signal.SIGINT)
+
+    def run(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.stop)
+        threads = [threading.Thread(target=self.work) for _ in range(self.options.jobs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.5)
 
 
-def keep(name, build):
-    """The smallest inputs that reach all coverage, bounded: the tree holds a start, not a history."""
-    work, small = build / "fuzz/work" / name, build / "fuzz/work" / name / "merged"
-    shutil.rmtree(small, ignore_errors=True)
-    small.mkdir()
-    subprocess.run([build / "fuzz/fuzz_targets", "-merge=1", f"-max_len={KEPT_BYTES_MAX}", small, work / "corpus"],
-                   capture_output=True, env={**os.environ, "FUZZ_TARGET": name})
-    target = CORPUS / name
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    for path in sorted(small.iterdir(), key=lambda p: p.stat().st_size)[:KEPT_FILES_MAX]:
-        shutil.copy(path, target / path.name[:16])
+def report(targets):
+    print(f"{'target':<12} {'seconds':>8} {'of CPU':>8} {'runs':>11} {'edges':>6} {'inputs':>6} {'flat for':>9} "
+          f"{'of CPU':>8}  found")
+    for target in targets:
+        a = target.account
+        print(f"{target.name:<12} {a['seconds']:>8.0f} {a['cpu']:>8.0f} {a['runs']:>11} {a['edges']:>6} "
+              f"{a['inputs']:>6} {a['flat']:>7.0f} s {a['flat_cpu']:>6.0f} s  "
+              f"{', '.join(target.found()) or 'nothing'}{' (failed)' if a.get('failed') else ''}")
+    print(f"{'together':<12} {sum(t.account['seconds'] for t in targets):>8.0f} "
+          f"{sum(t.account['cpu'] for t in targets):>8.0f}")
+
+
+def keep(target):
+    """Into the tree, bounded: it holds a start, not a history."""
+    small = target.work / "kept"
+    target.minimise(KEPT_BYTES_MAX, small)
+    folder = CORPUS / target.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path in sorted(small.iterdir(), key=lambda path: path.stat().st_size)[:KEPT_FILES_MAX]:
+        shutil.copy(path, folder / path.name[:16])
 
 
 def main():
     parser = argparse.ArgumentParser(description="Runs fuzz targets under libFuzzer.")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--work", type=pathlib.Path, help="corpora and accounts; BUILD/fuzz/work")
     parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--targets", default=",".join(table()))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--slice", type=int, default=0,
+                        help="seconds of a turn; 0: each target has one turn, all as long")
+    parser.add_argument("--flat", type=int, default=0, help="a target without a new edge for so long is done; 0: never")
+    parser.add_argument("--minimise", action="store_true", help="makes each corpus smaller first")
+    parser.add_argument("--keep", action="store_true", help="runs nothing; the tree's corpus from the one in WORK")
+    parser.add_argument("--report", action="store_true", help="runs nothing; prints the table")
     options = parser.parse_args()
-    build, names = options.build.resolve(), options.targets.split(",")
-    share = max(1, options.seconds * options.jobs // len(names))
-    with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda name: run(name, table()[name], build, share), names))
-    print(f"{'target':<8} {'seconds':>8} {'runs':>10} {'coverage':>9} {'corpus':>7} {'flat for':>9}  found")
-    for row in rows:
-        print(f"{row['name']:<8} {row['seconds']:>8.0f} {row['runs']:>10} {row['coverage']:>9} {row['corpus']:>7} "
-              f"{row['flat_s']:>7.0f} s  {', '.join(row['found']) or 'nothing'}{' (failed)' if row['failed'] else ''}")
+    options.build = options.build.resolve()
+    options.work = (options.work or options.build / "fuzz/work").resolve()
+    targets = [Target(name, options) for name in options.targets.split(",")]
     if options.keep:
-        for name in names:
-            keep(name, build)
-    sys.exit(any(row["failed"] or row["found"] for row in rows))
+        for target in targets:
+            keep(target)
+    elif not options.report:
+        Schedule(targets, options).run()
+    report(targets)
+    sys.exit(any(target.account.get("failed") or target.found() for target in targets))
 
 
 main()

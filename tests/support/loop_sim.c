@@ -49,7 +49,8 @@ struct loop_sim {
     uint64_t clock_ns;
     bool woken;
     uint32_t end_count;
-    struct loop_sim_end ends[LOOP_SIM_ENDS_MAX];
+    uint32_t *order; /* of reports: room for one per end */
+    struct loop_sim_end ends[];
 };
 
 /* splitmix64: small, and the same everywhere. */
@@ -83,7 +84,7 @@ static int loop_sim_end_new(struct loop_sim *sim)
 {
     uint32_t index = 0;
     while (index < sim->end_count && sim->ends[index].used) index++;
-    CHECK(index < LOOP_SIM_ENDS_MAX);
+    CHECK(index < sim->options.ends_max);
     if (index == sim->end_count) sim->end_count++;
     struct loop_sim_end *end = &sim->ends[index];
     *end = (struct loop_sim_end){.used = true, .peer = -1};
@@ -341,7 +342,7 @@ static bool loop_sim_arrive(struct loop_sim *sim, struct loop_sim_end *end)
 static uint32_t loop_sim_report(struct loop_sim *sim)
 {
     static const uint32_t none = UINT32_MAX;
-    uint32_t order[LOOP_SIM_ENDS_MAX], count = 0;
+    uint32_t *order = sim->order, count = 0;
     for (uint32_t i = 0; i < sim->end_count; i++)
         if (sim->ends[i].used && sim->ends[i].socket && sim->ends[i].events) order[count++] = i;
     for (uint32_t i = count; sim->options.reorder && i > 1; i--) {
@@ -429,9 +430,13 @@ static const struct loop_backend loop_sim_backend = {
 
 cy_err loop_sim_new(const struct loop_sim_options *options, struct loop **loop_out, struct loop_sim **sim_out)
 {
-    struct loop_sim *sim = mem_alloc_zeroed(sizeof *sim);
+    size_t ends_max = options->ends_max ? options->ends_max : LOOP_SIM_ENDS_MAX;
+    struct loop_sim *sim =
+        mem_alloc_zeroed(sizeof *sim + ends_max * (sizeof *sim->ends + sizeof *sim->order));
     if (!sim) return CY_ERR(NO_MEMORY);
     sim->options = *options;
+    sim->options.ends_max = (uint32_t)ends_max;
+    sim->order = (uint32_t *)(sim->ends + ends_max);
     if (sim->options.window_bytes == 0) sim->options.window_bytes = 65536;
     sim->state = options->seed;
     sim->clock_ns = 1000000000u; /* one second: time 0 means "not set" to timers */

@@ -21,6 +21,7 @@ struct loop_sim_options {
     bool reorder;                /* events come in random order, some of them a wait later */
     uint32_t resets_per_million; /* chance, per connection and wait, that it breaks */
     uint32_t window_bytes;       /* bytes in flight per direction; 0: 65536 */
+    uint32_t ends_max;           /* descriptors at once; 0: 4096 */
 };
 
 /* The loop and its world; the world goes when the loop is freed. */

@@ -5,8 +5,10 @@
 # back-pressure, UNIX sockets and their path rules; and http.request against an upstream: answers, reuse, bounds,
 # failures.
 
+import contextlib
 import os
 import pathlib
+import re
 import socket
 import struct
 import sys
@@ -72,20 +74,43 @@ def test_echo_for_many(folder):
         connection.close()
 
 
+def sleep_count(pid):
+    """How often a process that sleeps now has gone to sleep; None when it does not."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    sleeps = re.search(r"^State:\s+S", status, re.M)
+    return sleeps and re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status, re.M)[1]
+
+
+def unread_bytes(port, peer_port):
+    """Of the connection's end at `port`, on IPv4."""
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues = line.split()[:5]
+        if (int(local[-4:], 16), int(remote[-4:], 16)) == (port, peer_port):
+            return int(queues.split(":")[1], 16)
+    return 0
+
+
 def test_a_peer_that_does_not_read_slows_down(folder):
     """The echo stops reading while its own write waits: what the kernel holds is all that goes in."""
     server = echo(folder, "127.0.0.1:0")
     port = int(server.wait_line(r":(\d+)$").group(1))
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(0.5)
-        sent = 0
-        try:
-            while sent < 64 << 20:
-                sent += connection.send(b"x" * 65536)
-        except TimeoutError:
-            pass
-        check(sent < 64 << 20, f"{sent} bytes went in without one being read")
+        connection.setblocking(False)
+        sent = [0]
+
+        def is_stuck():
+            """Nothing goes in, and the server sleeps on while bytes lie there for it."""
+            with contextlib.suppress(BlockingIOError):
+                while sent[0] < 64 << 20:
+                    sent[0] += connection.send(b"x" * 65536)
+            before, unread = sleep_count(server.pid), unread_bytes(port, connection.getsockname()[1])
+            turn.wait(0.01)
+            return sent[0] >= 64 << 20 or before and unread and sleep_count(server.pid) == before
+
+        turn = threading.Event()
+        wait_until(is_stuck, "the server stopped reading")
+        check(sent[0] < 64 << 20, f"{sent[0]} bytes went in without one being read")
         memory = int(next(line for line in open(f"/proc/{server.pid}/status") if line.startswith("VmRSS")).split()[1])
         check(memory < 100000, f"the server holds {memory} kB")
 
@@ -153,7 +178,7 @@ export fn main(args) {
     let connection = net.connect(listener.address)
     kept.value = connection
     let other = spawn borrower()
-    task.sleep(20)
+    task.sleep(0)                            // it has had its turn, and waits in read
     net.close(connection)
     task.wait(other)
 }
@@ -368,7 +393,7 @@ fn sink(l) { let c = net.accept(l)  task.sleep(60000) }
 fn push(c, big) { net.write(c, big) }
 fn say(f) { try { print(f()) } catch e { print(e.kind) } }
 fn use(c) {
-    task.sleep(20)
+    task.sleep(1)                            // a turn of the loop: the kernel's side is closed by now
     say(fn () { return net.read(c, 100) })
     say(fn () { return net.write(c, "x") })
     say(fn () { return c.peer })
@@ -385,7 +410,7 @@ export fn main(args) {
     let u = spawn sink(l)
     let d = net.connect(l.address)
     let w = spawn push(d, big)
-    task.sleep(50)
+    task.sleep(0)                            // what the kernel takes at once is on its way
     task.cancel(w)
     use(d)
     task.cancel(t)

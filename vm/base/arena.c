@@ -16,23 +16,6 @@
 
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARENA_WITH_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define ARENA_WITH_ASAN 1
-#endif
-#ifdef ARENA_WITH_ASAN
-#include <sanitizer/asan_interface.h>
-#define ARENA_HIDE(data, bytes) ASAN_POISON_MEMORY_REGION(data, bytes)
-#define ARENA_SHOW(data, bytes) ASAN_UNPOISON_MEMORY_REGION(data, bytes)
-#else
-#define ARENA_HIDE(data, bytes) ((void)(data), (void)(bytes))
-#define ARENA_SHOW(data, bytes) ((void)(data), (void)(bytes))
-#endif
-
 enum {
     ARENA_ALIGNMENT = 16,
     ARENA_CHUNK_BYTES_FIRST = 4096 - 32, /* with malloc's own head, one page */
@@ -52,7 +35,7 @@ static size_t arena_round_up(size_t bytes)
 
 static void arena_free_chunk(struct arena_chunk *chunk)
 {
-    ARENA_SHOW(chunk->room, chunk->bytes);
+    MEM_SHOW(chunk->room, chunk->bytes);
 #ifdef CY_DEBUG
     memset(chunk->room, 0xDD, chunk->bytes);
 #endif
@@ -63,10 +46,10 @@ static void arena_free_chunk(struct arena_chunk *chunk)
 static void arena_start_in(struct arena *arena, struct arena_chunk *chunk)
 {
 #ifdef CY_DEBUG
-    ARENA_SHOW(chunk->room, chunk->bytes);
+    MEM_SHOW(chunk->room, chunk->bytes);
     memset(chunk->room, 0xDD, chunk->bytes);
 #endif
-    ARENA_HIDE(chunk->room, chunk->bytes);
+    MEM_HIDE(chunk->room, chunk->bytes);
     arena->next = chunk->room;
     arena->end = chunk->room + chunk->bytes;
 }
@@ -145,7 +128,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     void *block = arena->next;
     arena->next += taken;
     arena->used_bytes += taken;
-    ARENA_SHOW(block, bytes);
+    MEM_SHOW(block, bytes);
     return block;
 }
 
@@ -172,14 +155,14 @@ void *arena_grow(struct arena *arena, void *block, size_t old_bytes, size_t new_
     CHECK(new_bytes >= old_bytes);
     size_t old_taken = arena_round_up(old_bytes ? old_bytes : 1);
     if (new_bytes <= old_taken) {
-        ARENA_SHOW(block, new_bytes);
+        MEM_SHOW(block, new_bytes);
         return block;
     }
     bool newest = (uint8_t *)block + old_taken == arena->next;
     if (newest && new_bytes - old_taken <= (size_t)(arena->end - arena->next)) {
         /* The bytes behind the newest block continue it exactly: next is its rounded end. */
         if (!arena_alloc(arena, new_bytes - old_taken)) return NULL;
-        ARENA_SHOW(block, new_bytes);
+        MEM_SHOW(block, new_bytes);
         return block;
     }
     void *larger = arena_alloc(arena, new_bytes);
@@ -187,6 +170,3 @@ void *arena_grow(struct arena *arena, void *block, size_t old_bytes, size_t new_
     return larger;
 }
 
-#undef ARENA_WITH_ASAN
-#undef ARENA_HIDE
-#undef ARENA_SHOW

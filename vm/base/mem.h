@@ -23,6 +23,26 @@ void mem_free(void *block); /* NULL is allowed */
  * there is much: for after a large fall, not for every free. */
 void mem_give_back(void);
 
+/* Memory that is ours and that nobody may touch now: the free part of an arena, a buffer in a pool's free list. Under
+ * AddressSanitizer reading or writing it is an error at once; MEM_HIDES says whether that is so. Show it before it is
+ * freed. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MEM_HIDES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MEM_HIDES 1
+#endif
+#endif
+#ifdef MEM_HIDES
+#include <sanitizer/asan_interface.h>
+#define MEM_HIDE(data, bytes) ASAN_POISON_MEMORY_REGION(data, bytes)
+#define MEM_SHOW(data, bytes) ASAN_UNPOISON_MEMORY_REGION(data, bytes)
+#else
+#define MEM_HIDES 0
+#define MEM_HIDE(data, bytes) ((void)(data), (void)(bytes))
+#define MEM_SHOW(data, bytes) ((void)(data), (void)(bytes))
+#endif
+
 /* For a tool that has nothing better to do than stop (the compiler): says so on stderr and exits with 70. */
 CY_NORETURN CY_COLD void mem_exhausted(void);
 

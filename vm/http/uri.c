@@ -115,6 +115,8 @@ uint8_t uri_normalise_host(cy_bytes authority, uint8_t *space, struct uri_host *
         uint8_t byte = host.data[i];
         if (is_v6 ? !uri_is_v6_byte(byte) : !uri_is_name_byte(byte)) return H1_FAULT_HOST;
         if (byte >= 'A' && byte <= 'Z') change = true;
+        if (byte == '.' && !is_v6 && i > 0 && host.data[i - 1] == '.')
+            return H1_FAULT_HOST; /* an empty label */
     }
     if (end < authority.count) {
         if (authority.data[end] != ':' || end == 0) return H1_FAULT_HOST;

@@ -23,7 +23,9 @@ uint8_t uri_normalise_path(cy_bytes path, uint8_t *space, cy_bytes *path_out);
 bool uri_climbs(cy_bytes path);
 
 struct uri_host {
-    cy_bytes host; /* lower case, without port and one trailing dot; IPv6 keeps its brackets; may be empty */
+    cy_bytes
+        host; /* lower case, without port and the trailing dot, no dot behind another; IPv6 keeps its brackets; may
+                    * be empty */
     uint16_t port; /* 0: not written */
 };
 /* The value of Host, or the authority of an absolute target: "name", "name:80", "[::1]:80". `space` has room

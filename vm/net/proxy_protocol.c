@@ -7,8 +7,10 @@
  */
 #include "vm/net/proxy_protocol.h"
 
+#include "vm/base/check.h"
 #include "vm/base/limits.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 
 #define PROXY_PROTOCOL_SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
@@ -193,23 +195,23 @@ static void proxy_protocol_write_v2(const struct address *source, const struct a
     }
 }
 
+/* As the family has it, unlike address_format. */
 static void proxy_protocol_write_ip(const struct address *address, struct builder *out)
 {
-    struct address without_port = *address;
-    struct builder text;
-    builder_init(&text);
-    address_format(&without_port, false, &text);
-    cy_bytes view = builder_view(&text);
-    if (view.count > 2 && view.data[0] == '[') view = cy_bytes_slice(view, 1, view.count - 1);
-    builder_bytes(out, view);
-    if (text.failed) out->failed = true;
-    builder_fini(&text);
+    char text[INET6_ADDRSTRLEN];
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address->storage;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address->storage;
+    int family = address->storage.ss_family;
+    const void *ip = family == AF_INET ? (const void *)&v4->sin_addr : (const void *)&v6->sin6_addr;
+    CHECK(inet_ntop(family, ip, text, sizeof text));
+    builder_text(out, text);
 }
 
 void proxy_protocol_write(uint8_t version, const struct address *source, const struct address *destination,
                           struct builder *out)
 {
     struct address from = proxy_protocol_plain(source), to = proxy_protocol_plain(destination);
+    if (from.bytes != to.bytes) from = *source, to = *destination; /* one of them is IPv6: then both are */
     int family = from.bytes ? from.storage.ss_family : AF_UNSPEC;
     if (to.bytes == 0 || to.storage.ss_family != family || (family != AF_INET && family != AF_INET6))
         family = AF_UNSPEC;

@@ -15,7 +15,7 @@
 #include <check.h>
 
 enum { HEADER_MS = 3000, KEEP_ALIVE_MS = 5000, BODY_MS = 7000, FIRST_BYTE_MS = 11000, IDLE_MS = 13000 };
-enum { MIN_RATE = 1000, GRACE_MS = 2000, TUNNEL_MS = 90000, TOTAL_MS = 6000 };
+enum { MIN_RATE = 1000, GRACE_MS = 2000, TUNNEL_MS = 90000, TOTAL_MS = 6000, HAND_OVER_MS = 2000 };
 enum { TIMEOUT_TURNS_MAX = 200000 };
 
 /* One end of a connection, ours. */
@@ -635,6 +635,45 @@ START_TEST(test_a_tunnel_allocates_nothing_for_its_bytes)
 }
 END_TEST
 
+/* Where others serve already: a client between two requests may send one more in that time, and one that does not is
+ * let go at its end; then nothing is left. */
+static bool timeout_drained;
+static void timeout_on_drained(void *context)
+{
+    (void)context;
+    timeout_drained = true;
+}
+
+START_TEST(test_an_idle_connection_is_let_go_when_others_serve)
+{
+    struct timeout_peer silent, speaks;
+    timeout_open();
+    timeout_drained = false;
+    struct timeout_peer *peers[] = {&silent, &speaks};
+    for (int i = 0; i < 2; i++) {
+        timeout_connect(peers[i]);
+        timeout_send(peers[i], "GET /here HTTP/1.1\r\nHost: a\r\n\r\n");
+        timeout_await(peers[i], "\r\n\r\nx\n");
+    }
+    uint64_t begin_ms = loop_now_ms(loop);
+    http_server_hand_over(server, HAND_OVER_MS, timeout_on_drained);
+    timeout_pause(HAND_OVER_MS / 2);
+    ck_assert(!silent.ended && !speaks.ended);
+    timeout_send(&speaks, "GET /here HTTP/1.1\r\nHost: a\r\n\r\n");
+    timeout_await(&speaks, "Connection: close");
+    timeout_await(&speaks, "\r\n\r\nx\n");
+    timeout_await_end(&speaks);
+    ck_assert(!silent.ended && !timeout_drained);
+    timeout_await_end(&silent);
+    timeout_expect_after(&silent, begin_ms, HAND_OVER_MS);
+    ck_assert(silent.clean && silent.received.count == 0);
+    for (unsigned turns = 0; !timeout_drained;) timeout_turn(&turns);
+    timeout_peer_close(&silent);
+    timeout_peer_close(&speaks);
+    timeout_close();
+}
+END_TEST
+
 Suite *unit_suite_http_timeout(void);
 Suite *unit_suite_http_timeout(void)
 {
@@ -658,6 +697,7 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_a_tunnel_lasts_while_either_side_speaks);
     tcase_add_test(tests, test_a_tunnel_of_which_one_side_has_finished_waits_less);
     tcase_add_test(tests, test_a_tunnel_allocates_nothing_for_its_bytes);
+    tcase_add_test(tests, test_an_idle_connection_is_let_go_when_others_serve);
     suite_add_tcase(suite, tests);
     return suite;
 }
