@@ -497,6 +497,8 @@ void loop_send(struct loop_socket *socket, struct loop_send *send)
         loop_socket_wait(socket, &send->op);
 }
 
+static bool loop_lacks_descriptors(int result) { return result == -EMFILE || result == -ENFILE; }
+
 /* -- connect --------------------------------------------------------------------------------------------- */
 
 /* The attempt is over without a connection: its socket goes, the operation keeps it alive until delivery. */
@@ -530,6 +532,8 @@ void loop_connect(struct loop *loop, const struct address *to, struct loop_conne
     loop_op_start(&connect->op, NULL, LOOP_CONNECT);
     connect->socket = NULL;
     int descriptor = loop->backend->connect(loop->state, to);
+    if (loop_lacks_descriptors(descriptor) && loop_pipes_spare(loop))
+        descriptor = loop->backend->connect(loop->state, to);
     if (descriptor < 0) {
         loop_op_complete(loop, &connect->op, cy_err_from_errno(-descriptor));
         return;
@@ -587,8 +591,8 @@ static void loop_accept_deliver(struct loop *loop, struct loop_socket *socket, s
             socket->listener->batch_count = batch_count > 1 ? batch_count / 2 : 1;
             return;
         }
-        if (descriptor == -EMFILE || descriptor == -ENFILE || descriptor == -ENOBUFS ||
-            descriptor == -ENOMEM) {
+        if (loop_lacks_descriptors(descriptor) && loop_pipes_spare(loop)) continue;
+        if (loop_lacks_descriptors(descriptor) || descriptor == -ENOBUFS || descriptor == -ENOMEM) {
             loop_accept_pause(socket);
             if (accept->starved) accept->starved(accept);
             return;
