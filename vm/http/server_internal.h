@@ -213,8 +213,8 @@ cy_bytes connection_alpn(const struct http_server *server);
 void connection_close(struct http_connection *connection);
 /* The client is gone, or must go, whatever it was in the middle of. */
 void connection_lose(struct http_connection *connection, cy_err err);
-/* Closes those clients that let us wait the longest, since `until_ms` at the latest: at most LIMIT_HTTP_EVICT_BATCH. Gives
- * their number. */
+/* Closes those clients that let us wait the longest, since `until_ms` at the latest: at most LIMIT_HTTP_EVICT_BATCH.
+ * Gives their number. */
 uint32_t connection_evict(struct http_server *server, uint64_t until_ms);
 
 /* -- exchange.c: for carriers -- */
