@@ -193,6 +193,7 @@ TIME = {
     "HTTP_STOP_MS": "default of an option that tests/wire/upgrade/stop.txt sets",
     "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
     "PIPES_PAUSE_MS": "tests/unit/net/loop_pipe_test.c looks at what is tried within it, and past it",
+    "LOOP_UNHURRIED_MS": "tests/unit/net/loop_cost_test.c looks at what is closed within it, and waits for its end",
     "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
     "UPGRADE_READY_MS": "a minute; tests/system/upgrade_test.py has new binaries that end sooner",
     "UPGRADE_BYTES": "LISTENERS rows of WORKERS lines each do not come near it",

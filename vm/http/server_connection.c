@@ -154,6 +154,14 @@ uint32_t connection_evict(struct http_server *server)
 
 /* -- reading --------------------------------------------------------------------------------------------- */
 
+/* The client's last request is here, all of it. Most of these connections end with its answer, soon. */
+static bool connection_expects_nothing(const struct http_connection *connection)
+{
+    const struct http_exchange *exchange = connection->carrier.exchange;
+    return exchange && exchange->phase != EXCHANGE_HEAD && !exchange->client_keeps &&
+           !exchange->wants_upgrade && exchange->request_body.body.ended;
+}
+
 static void connection_read(struct http_connection *connection)
 {
     uint32_t pipe_bytes_max = connection->carrier.pipe_bytes_max;
@@ -161,6 +169,7 @@ static void connection_read(struct http_connection *connection)
     if (connection->reading || connection->carrier.input_ended) return;
     connection->reading = true;
     connection->read.receive.pipe_bytes_max = pipe_bytes_max;
+    connection->read.receive.unhurried = connection_expects_nothing(connection);
     stream_read_start(connection->stream, &connection->read);
 }
 
@@ -357,12 +366,12 @@ static void connection_on_written(struct stream_write *write)
         exchange_on_written(connection->carrier.exchange);
 }
 
-/* Where a head and where an answer ends, the bytes themselves say. */
+/* Where a head and where an answer ends, the bytes themselves say. Behind the last answer nothing is sent. */
 static void connection_write(struct exchange_carrier *carrier, size_t head_bytes, bool last)
 {
     struct http_connection *connection = connection_of(carrier);
     (void)head_bytes;
-    (void)last;
+    connection->write->write.send.ends = last && !carrier->exchange->keep_alive;
     stream_write_start(connection->stream, &connection->write->write);
 }
 
