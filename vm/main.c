@@ -69,13 +69,27 @@ static int main_run(struct cli_options *options, int argc, char **argv)
     return cli_compile(options, argc - 1, argv + 1);
 }
 
+/* argv as it is now, words and all, in one block. Commands sort argv and cut its words ("write=DIR" into two), and a
+ * binary upgrade must not give the next process other rights than this one has. NULL: no memory, then no upgrade. */
+static const char **main_copy_words(int argc, char **argv)
+{
+    size_t bytes = ((size_t)argc + 1) * sizeof(char *);
+    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
+    const char **words = mem_alloc_zeroed(bytes);
+    char *at = words ? (char *)(words + argc + 1) : NULL;
+    for (int i = 0; words && i < argc; i++) {
+        size_t count = strlen(argv[i]) + 1;
+        words[i] = memcpy(at, argv[i], count);
+        at += count;
+    }
+    return words;
+}
+
 int main(int argc, char **argv)
 {
     struct cli_options options;
     cli_options_init(&options, argc, argv);
-    /* Commands sort argv; a binary upgrade needs it as it was. Without memory there is no upgrade. */
-    const char **command = mem_alloc_zeroed(((size_t)argc + 1) * sizeof *command);
-    for (int i = 0; command && i < argc; i++) command[i] = argv[i];
+    const char **command = main_copy_words(argc, argv);
     options.command = command;
     int exit_code = main_run(&options, argc, argv);
     mem_free(command);

@@ -152,7 +152,7 @@ routes: []
 - name: a
   domain: a.local
   upstream: {url: "http://127.0.0.1:9000", tls: {verify: false}}
----> 3:19: http.upstream: "http://127.0.0.1:9000": trust and name are for https:// only
+---> 3:19: http.upstream: "http://127.0.0.1:9000": trust and name are for https:// and h2:// only
 ====
 - name: a
   domain: a.local

@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from certificates import Authority  # noqa: E402
 from harness import (CROWNYC, DEADLINE_S, Gateway, Program, Upstream, check, check_equal, check_in,  # noqa: E402
                      compile_gateway, environment, free_port, run_all, wait_until)
 
@@ -70,8 +71,8 @@ def test_a_client_that_leaves_is_499(folder):
     chain.upstream.held()
     client.kill()
     client.wait()
-    chain.front.wait_line(r"GET b\.example/hold ends with 499", "err")
-    chain.back.wait_line(r"GET b\.example/hold ends with 499", "err")
+    for gateway in (chain.front, chain.back):
+        gateway.wait_line(r"client 127\.0\.0\.1 is gone .*GET b\.example/hold ends with 499", "err")
     chain.upstream.release()
 
 
@@ -98,6 +99,86 @@ def test_http2_can_be_refused(folder):
     check_equal(curl(f"http://127.0.0.1:{port}/"), (0, "1.1", "200", b"plain"), "HTTP/1.1")
     code, version, _, _ = curl("--http2-prior-knowledge", f"http://127.0.0.1:{port}/")
     check(code != 0 and version != "2", "HTTP/2 was spoken though the option says no")
+
+
+class SecureBack(Gateway):
+    """A gateway with an https address, whose access log says which protocol was spoken."""
+
+    def __init__(self, folder, toau, upstream):
+        Authority(folder).make("a", "DNS:a.example")
+        self.secure_port = free_port()
+        super().__init__(toau, f'listen:\n- https: "127.0.0.1:{self.secure_port}"\n'
+                               "tls: {certificates: [{cert: a.pem, key: a.key}]}\nlog: {access: stdout, format: json}\n"
+                               f"services:\n- name: a\n  domain: a.example\n  upstream: {upstream}\n", folder)
+
+
+def test_bodies_over_tls(folder):
+    """Several records of TLS in one receive: the read that follows has its bytes at once."""
+    upstream = Upstream("u")
+    back = SecureBack(folder, compile_gateway(folder), upstream.url)
+    for size in (20000, 100000, 3000000):
+        body = bytes(range(250)) * (size // 250)
+        answer = curl("--cacert", folder / "ca.pem", "--resolve", f"a.example:{back.secure_port}:127.0.0.1", "-H",
+                      "Expect:", "--data-binary", "@-", f"https://a.example:{back.secure_port}/p", data=body)
+        check_equal(answer[:3], (0, "2", "200"), f"curl's exit code, protocol, status with {size} bytes")
+        check(answer[3] == b"u POST /p " + body, f"the body of {size} bytes came back changed")
+    back.send(signal.SIGTERM)
+    check_equal(back.wait_exit(), 0, "exit code: nothing is lent any more")
+
+
+def test_an_upstream_over_tls(folder):
+    toau, upstream = compile_gateway(folder), Upstream("u")
+    back = SecureBack(folder, toau, upstream.url)
+    trust = "tls: {ca: ca.pem, name: a.example}"
+    front = Gateway(toau, "- name: a\n  domain: a.example\n"
+                          f"  upstream: {{url: 'h2://127.0.0.1:{back.secure_port}/base', {trust}}}\n", folder)
+    url = f"http://127.0.0.1:{front.port}"
+    body = bytes(range(256)) * 4000
+    check_equal(http2(f"{url}/x"), (200, b"u GET /base/x"), "HTTP/2 to HTTP/2 over TLS")
+    back.wait_line(r'"target":"/base/x","protocol":"HTTP/2')
+    answer = curl("-H", "Host: a.example", "--data-binary", "@-", f"{url}/p", data=body)
+    check_equal(answer[:3], (0, "1.1", "200"), "a body from HTTP/1 to HTTP/2 over TLS")
+    check(answer[3] == b"u POST /base/p " + body, "the body came back changed")
+    # a burst shares what is there
+    done = subprocess.run(["curl", "-s", "-Z", "-H", "Host: a.example", f"{url}/[1-40]"],
+                          capture_output=True, timeout=DEADLINE_S, check=False)
+    check_equal(done.stdout.count(b"u GET /base/"), 40, "answers of a burst")
+
+
+def secure_program(folder, port, option):
+    (folder / "secure.han").write_text(
+        'import "http"\nexport fn configure(input) {\n'
+        '    let tls = http.tls({certificates: [{cert: "a.pem", key: "a.key"}]})\n'
+        f'    return {{listen: [{{address: "127.0.0.1:{port}", tls: tls}}]}}\n}}\n'
+        'export fn handle(request) { return http.respond(200, "secure") }\n'
+        f'export fn main(args) {{ http.serve({{http2: {option}, banner: "on"}}) }}\n')
+    server = Program([CROWNYC, "run", "secure.han"], cwd=folder, env=environment())
+    server.wait_line("on")
+    return server
+
+
+def test_tls_offers_what_is_spoken(folder):
+    Authority(folder).make("a", "DNS:a.example")
+    for option, agreed in (("true", "2"), ("false", "1.1")):
+        port = free_port()
+        secure_program(folder, port, option)
+        check_equal(curl("--cacert", folder / "ca.pem", "--resolve", f"a.example:{port}:127.0.0.1",
+                         f"https://a.example:{port}/"), (0, agreed, "200", b"secure"), f"http2: {option}")
+
+
+def test_an_upstream_that_does_not_agree_on_http2(folder):
+    authority, toau = Authority(folder), compile_gateway(folder)
+    silent, refusing = Upstream("u"), free_port()  # no ALPN at all; an alert
+    silent.server.socket = authority.server(authority.make("a", "DNS:a.example")).wrap_socket(
+        silent.server.socket, server_side=True, do_handshake_on_connect=False)
+    secure_program(folder, refusing, "false")
+    for port in (silent.port, refusing):
+        front = Gateway(toau, "- name: a\n  domain: a.example\n"
+                              f"  upstream: {{url: 'h2://127.0.0.1:{port}', tls: {{ca: ca.pem, name: a.example}}}}\n",
+                        folder)
+        check_equal(front.get("a.example").status, 502, "status")
+        front.wait_line(r"no protocol in common \(ALPN\)", "err")
+    check_equal(len(silent.requests), 0, "requests that were sent all the same")
 
 
 def test_h2load_runs_clean(folder):

@@ -4,13 +4,17 @@
 # tests/system/slow_clients_test.py: proves that clients which hold connections do not keep others out: with fewer
 # descriptors than there are of them, in each of the four ways that slowhttptest knows (a head that does not end, a body
 # that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done.
+# The same for what comes before HTTP: TLS handshakes and PROXY headers.
 
 import pathlib
 import socket
+import ssl
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import CROWNYC, Program, check_equal, environment, free_port, request, run_all, wait_until  # noqa: E402
+from certificates import Authority  # noqa: E402
+from harness import (CROWNYC, DEADLINE_S, Program, check_equal, environment, free_port, request, run_all,  # noqa: E402
+                     wait_until)
 
 SERVER = """
 import "http"
@@ -78,6 +82,68 @@ def test_ranges(folder):
     """A server that knows no ranges answers with the whole; here the point is only that nothing is held."""
     ranges = ",".join(f"5-{i}" for i in range(1000)).encode()
     hold(folder, b"GET / HTTP/1.1\r\nHost: a.local\r\nRange: bytes=" + ranges + b"\r\n\r\n")
+
+
+def test_clients_that_wait_behind_their_last_answer(folder):
+    """A fault is answered and the connection then read on for a while, so that the answer arrives."""
+    hold(folder, b"nonsense\r\n\r\n")
+
+
+BEFORE_HTTP = """
+import "http"
+export fn main(args) {
+    http.serve({listen: ["127.0.0.1:%d", {address: "127.0.0.1:%d", tls: http.tls({certificates: [{cert: "a.pem",
+        key: "a.key"}]})}, "127.0.0.1:%d"], proxy_protocol: {"127.0.0.1:%d": true}, banner: "ready"})
+}
+export fn handle(request) { return http.respond(200, "here") }
+"""
+
+
+def hold_before_http(folder, words, which):
+    """Clients of the listener `which` hold every connection; others of each listener are answered."""
+    authority, ports = Authority(folder), [free_port() for _ in range(3)]
+    authority.make("a", "DNS:a.test")
+    (folder / "server.han").write_text(BEFORE_HTTP % (*ports, ports[2]))
+    server = Program(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{CROWNYC}' run server.han"], cwd=folder,
+                     env=environment())
+    server.wait_line("ready")
+    slow, secure = [], authority.client()
+
+    def plain(client):
+        return client
+
+    def tls(client):
+        return secure.wrap_socket(client, server_hostname="a.test")
+
+    others = ((ports[0], b"", plain), (ports[1], b"", tls), (ports[2], b"PROXY UNKNOWN\r\n", plain))
+
+    def ask(port, header, wrap):
+        with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as client:
+            client.sendall(header)
+            with wrap(client) as stream:
+                stream.sendall(b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
+                return stream.recv(12)
+
+    for i in range(2 * DESCRIPTORS):
+        slow.append(Slow(ports[which], words))
+        if i % 40 == 39:
+            for port, header, wrap in others:
+                check_equal(ask(port, header, wrap), b"HTTP/1.1 200", f"another client beside {i + 1} slow ones")
+    server.wait_line("as many clients as may be: .* closed [1-9][0-9]* that let us wait the longest", "err")
+    for one in slow:
+        one.socket.close()
+
+
+def test_handshakes_that_do_not_begin(folder):
+    hold_before_http(folder, b"", 1)
+
+
+def test_handshakes_that_do_not_end(folder):
+    hold_before_http(folder, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 1)
+
+
+def test_proxy_headers_that_do_not_end(folder):
+    hold_before_http(folder, b"PROXY TCP4 1.2", 2)
 
 
 def held_for_a_while(folder, words):

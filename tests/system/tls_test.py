@@ -15,7 +15,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from certificates import Authority  # noqa: E402
-from harness import (CROWNYC, DEADLINE_S, EXIT_CONFIGURATION, Gateway, Program, Upstream, check,  # noqa: E402
+from harness import (CROWNYC, DEADLINE_S, EXIT_CONFIGURATION, Failed, Gateway, Program, Upstream, check,  # noqa: E402
                      check_equal, check_in, compile_gateway, environment, free_port, run, run_all)
 
 GOODBYE = "Connection: close\r\n"
@@ -117,6 +117,23 @@ def test_client_certificates(folder):
         else:
             check(False, f"{shown} was let in")
     check_equal(len(back.requests), 1, "requests that reached the upstream")
+
+
+def test_a_refusal_reaches_a_client_that_is_sending(folder):
+    """In TLS 1.3 a client sends its request before it hears that it should have shown a certificate. A reset because of
+    that request would destroy the alert on its way."""
+    authority, back = Authority(folder), Upstream("back")
+    authority.make("a", "DNS:a.test")
+    gateway = Secure(folder, back.url, tls="  client_ca: ca.pem\n")
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        for _ in range(20):
+            try:
+                with connect(gateway.secure_port, authority.client(version=version)) as stream:
+                    stream.sendall(b"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100000)
+                    raise Failed(f"an answer without a certificate: {stream.recv(100)}")
+            except ssl.SSLError as fault:
+                check(fault.reason in ("SSLV3_ALERT_HANDSHAKE_FAILURE", "TLSV13_ALERT_CERTIFICATE_REQUIRED"),
+                      f"{version.name}: {fault}")
 
 
 def test_redirect_to_https(folder):

@@ -9,12 +9,13 @@ import http.client
 import os
 import pathlib
 import signal
+import socket
 import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import (DEADLINE_S, EXIT_CANNOT_LISTEN, EXIT_OK, Gateway, Upstream, check, check_equal,  # noqa: E402
-                     check_in, compile_gateway, request, run_all, wait_until)
+from harness import (CROWNYC, DEADLINE_S, EXIT_CANNOT_LISTEN, EXIT_OK, Gateway, Program, Upstream, check,  # noqa: E402
+                     check_equal, check_in, compile_gateway, environment, free_port, request, run_all, wait_until)
 
 
 def service(upstream, name="a"):
@@ -108,6 +109,55 @@ def test_term_finishes_running_requests(folder):
         check(one.end() is not None, f"a running request was cut off: {one.fault}")
         check_equal(one.answer.status, 200, "status of a running request")
     check_equal(gateway.wait_exit(), EXIT_OK, "exit code")
+
+
+def test_term_for_all_processes_is_graceful_too(folder):
+    """As systemd sends it (KillMode=control-group) and timeout(1), which sends it twice."""
+    toau = compile_gateway(folder)
+    up = Upstream("up")
+    gateway = Gateway(toau, service(up), folder, GW_WORKERS=2)
+    held = [Background(gateway.port, "a.local", f"/hold/{i}") for i in range(8)]
+    up.held(len(held))
+    for pid in gateway.workers() + [gateway.pid, gateway.pid]:
+        os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: refuses(gateway.port), "the port closes to new connections")
+    up.release()
+    for one in held:
+        check(one.end() is not None, f"a running request was cut off: {one.fault}")
+    check_equal(gateway.wait_exit(), EXIT_OK, "exit code")
+
+
+ALONE = """
+import "http"
+import "task"
+
+export fn main(args) {{ http.serve({{listen: ["127.0.0.1:{port}"], banner: "serving"}}) }}
+
+export fn handle(request) {{
+    print("inside")
+    loop {{ task.sleep(1000) }}
+}}
+"""
+
+
+def test_without_a_master_a_second_signal_does_not_wait(folder):
+    port = free_port()
+    (folder / "alone.han").write_text(ALONE.format(port=port))
+    server = Program([CROWNYC, "run", str(folder / "alone.han")], env=environment())
+    server.wait_line("serving")
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a.local\r\n\r\n")
+        server.wait_line("inside")
+        server.send(signal.SIGTERM)
+        wait_until(lambda: refuses(port), "the port closes to new connections")
+
+        def ended():
+            if server.process.poll() is None:
+                server.send(signal.SIGTERM)
+            return server.process.poll() is not None
+
+        wait_until(ended, "the end, which has HTTP_STOP_MS when nobody is in a hurry", within=DEADLINE_S)
+    check_equal(server.wait_exit(), EXIT_OK, "exit code")
 
 
 def refuses(port):

@@ -22,7 +22,7 @@ static cy_err cli_load_tls_target(const struct cli_load_plan *plan, struct tls_c
         return CY_ERR(BAD_ADDRESS);
     cy_bytes name = host.host;
     if (name.count > 2 && name.data[0] == '[') name = cy_bytes_slice(name, 1, name.count - 1);
-    return tls_target_new(client, name, target_out);
+    return tls_target_new(client, name, CY_BYTES("\x08http/1.1"), target_out);
 }
 
 bool cli_load_tls_open(const struct cli_options *options, const struct cli_load_words *words,
@@ -38,7 +38,6 @@ bool cli_load_tls_open(const struct cli_options *options, const struct cli_load_
     struct tls_client_options tls = {
         .use_system = !words->ca && !words->insecure,
         .unverified = words->insecure,
-        .alpn = CY_BYTES("\x08http/1.1"),
     };
     if (words->ca) tls.ca = (struct tls_file){cy_bytes_from_text(words->ca), builder_view(&ca)};
     if (!cy_failed(err)) err = tls_client_new(&tls, &client, &fault);

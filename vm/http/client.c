@@ -140,23 +140,29 @@ static cy_err client_parse_unix(cy_bytes rest, struct client_url *url_out, const
     return client_check_path(&url_out->base_path, fault_out);
 }
 
+static bool client_take_scheme(cy_bytes url, cy_bytes scheme, cy_bytes *rest_out)
+{
+    if (!cy_bytes_equal_nocase(cy_bytes_slice(url, 0, scheme.count), scheme)) return false;
+    *rest_out = cy_bytes_skip(url, scheme.count);
+    return true;
+}
+
 /* `space` is for the lower-cased host. */
 static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *url_out,
                                const char **fault_out)
 {
-    cy_bytes authority, path;
+    cy_bytes authority, path, rest;
     struct uri_host parts;
     if (cy_bytes_start_with(url, CY_BYTES(CLIENT_UNIX "/")))
         return client_parse_unix(cy_bytes_skip(url, sizeof CLIENT_UNIX - 1), url_out, fault_out);
-    url_out->server.speaks_h2 =
-        url.count > 6 && cy_bytes_equal_nocase(cy_bytes_slice(url, 0, 6), CY_BYTES("h2c://"));
+    url_out->secure = client_take_scheme(url, CY_BYTES("h2://"), &rest);
+    url_out->server.speaks_h2 = url_out->secure || client_take_scheme(url, CY_BYTES("h2c://"), &rest);
     if (url_out->server.speaks_h2) {
-        url_out->secure = false;
-        uri_split_authority(cy_bytes_skip(url, 6), &authority, &path);
+        uri_split_authority(rest, &authority, &path);
     } else if (!uri_split_absolute(url, &url_out->secure, &authority, &path)) {
         return client_bad_url(
-            "an upstream is written http://host[:port][/path], https://, or h2c:// for HTTP/2 "
-            "without TLS",
+            "an upstream is written http://host[:port][/path], https://, h2:// for HTTP/2 over TLS, "
+            "or h2c:// for HTTP/2 without TLS",
             fault_out);
     }
     if (cy_bytes_find(authority, '@') < authority.count)
@@ -177,15 +183,12 @@ static cy_err client_parse_url(cy_bytes url, uint8_t *space, struct client_url *
     return CY_OK;
 }
 
-/* HTTP/2 would share one connection and its window among all requests; who wants that says so (h2c://). */
-cy_bytes http_client_alpn(void) { return CY_BYTES("\x08http/1.1"); }
-
 /* Reading the system's authorities takes milliseconds, once. */
 static cy_err client_system_trust(struct http_client *client, struct tls_client **trust_out,
                                   const char **fault_out)
 {
     if (!client->system_trust) {
-        struct tls_client_options options = {.use_system = true, .alpn = http_client_alpn()};
+        struct tls_client_options options = {.use_system = true};
         struct builder fault;
         builder_init(&fault);
         cy_err err = tls_client_new(&options, &client->system_trust, &fault);
@@ -211,7 +214,7 @@ cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_cl
     if (fault_out) *fault_out = NULL;
     CY_TRY(client_parse_url(url, space, &parts, fault_out));
     if (!parts.secure && (trust || name.count > 0))
-        return client_bad_url("trust and name are for https:// only", fault_out);
+        return client_bad_url("trust and name are for https:// and h2:// only", fault_out);
     if (parts.secure && !trust) CY_TRY(client_system_trust(client, &trust, fault_out));
     if (name.count == 0) name = parts.server.host;
     struct upstream *upstream = mem_alloc(sizeof *upstream + parts.base_path.count);

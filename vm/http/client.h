@@ -46,18 +46,17 @@ CY_NODISCARD cy_err http_client_new(const struct http_client_options *options,
  * http_server_free, the next turn of the loop. */
 void http_client_free(struct http_client **client);
 
-/* "http[s]://host[:port][/base/path]", "h2c://..." for HTTP/2 with prior knowledge, or
+/* "http[s]://host[:port][/base/path]", "h2c://..." for HTTP/2 with prior knowledge, "h2://..." for HTTP/2 over TLS (a
+ * server that does not agree on it is none: TLS_NO_PROTOCOL), or
  * "http://unix:/path/of/socket[:/base/path]". BAD_ADDRESS for anything else
  * (`fault_out`, may be NULL: a static text that says what is wrong, in English). The URL's base path is put before the
- * request's path. https: whom the system trusts. */
+ * request's path. TLS: whom the system trusts. */
 CY_NODISCARD cy_err upstream_open(struct http_client *client, cy_bytes url, struct upstream **upstream_out,
                                   const char **fault_out);
-/* The same for https with a policy of its own (`trust` NULL: the system's), for a certificate that is for `name`
- * (empty: the URL's host). Either with an http URL: BAD_ADDRESS. */
+/* The same for https and h2 with a policy of its own (`trust` NULL: the system's), for a certificate that is for `name`
+ * (empty: the URL's host). Either with a URL without TLS: BAD_ADDRESS. */
 CY_NODISCARD cy_err upstream_open_tls(struct http_client *client, cy_bytes url, struct tls_client *trust,
                                       cy_bytes name, struct upstream **upstream_out, const char **fault_out);
-/* The protocols towards servers, for tls_client_options.alpn. */
-cy_bytes http_client_alpn(void);
 /* Every connection begins with a PROXY protocol header of that version (1 or 2), which says who the client is; so each
  * request gets a connection of its own. UNSUPPORTED where HTTP/2 or TLS is spoken. */
 CY_NODISCARD cy_err upstream_set_proxy_protocol(struct upstream *upstream, uint8_t version);

@@ -50,7 +50,7 @@ struct http_pool {
     struct h2_client_connection *h2_newest;              /* with streams or without */
     struct http_connector *connecting;                   /* speaks_h2: the one that the others wait for */
     struct http_connector *waiting_first, *waiting_last; /* for a stream on what it makes */
-    bool speaks_h2;                                      /* with prior knowledge */
+    bool speaks_h2;                                      /* plain: with prior knowledge; TLS: agreed on */
     struct tls_target *tls;                              /* NULL: plain */
     bool is_numeric;
     struct address numeric; /* with the port */
@@ -168,7 +168,7 @@ struct pool_server {
     cy_bytes host; /* without brackets */
     uint16_t port;
     bool is_v6;
-    bool speaks_h2; /* with prior knowledge */
+    bool speaks_h2; /* as the pool's */
 };
 /* `trust` NULL: plain. */
 CY_NODISCARD cy_err pool_open(struct http_client *client, const struct pool_server *server,

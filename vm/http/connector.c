@@ -95,6 +95,14 @@ static void connector_finish(struct http_connector *connector, struct upstream_c
     pool_unref(&pool);
 }
 
+/* HTTP/2 over TLS is agreed on, never assumed (RFC 9113 section 3.2): a server that knows no ALPN agrees on nothing. */
+static cy_err connector_judge(const struct http_connector *connector, struct stream *stream, cy_err err)
+{
+    if (!stream) return CY_ERR(TIMEOUT);
+    if (cy_failed(err) || !connector->pool->speaks_h2) return err;
+    return cy_bytes_equal(stream_info(stream)->alpn, CY_BYTES("h2")) ? CY_OK : CY_ERR(TLS_NO_PROTOCOL);
+}
+
 static void connector_on_ready(struct stream_ready *ready)
 {
     struct http_connector *connector = CY_CONTAINER_OF(ready, struct http_connector, ready);
@@ -106,14 +114,15 @@ static void connector_on_ready(struct stream_ready *ready)
         connector_release(connector);
         return;
     }
-    if (!stream || cy_failed(ready->err)) {
-        connector->err = stream ? ready->err : CY_ERR(TIMEOUT);
+    cy_err err = connector_judge(connector, stream, ready->err);
+    if (cy_failed(err)) {
+        connector->err = err;
         stream_close(&stream);
         connector_try_next(connector);
         return;
     }
     struct upstream_carrier *carrier = NULL;
-    cy_err err = pool_add(connector->pool, stream, &carrier);
+    err = pool_add(connector->pool, stream, &carrier);
     connector_finish(connector, carrier, err);
 }
 

@@ -161,14 +161,11 @@ static void fetch_on_written(void *owner, cy_err err, size_t sent_bytes)
     fetch->written = !cy_failed(err);
 }
 
-/* RFC 9110 section 9.2.2. A reused connection may have been closed while the request was on its way. */
+/* A reused connection may have been closed while the request was on its way. */
 static bool fetch_retry(struct http_fetch *fetch)
 {
-    static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"};
-    bool idempotent = false;
-    for (size_t i = 0; i < CY_COUNT_OF(methods); i++)
-        idempotent |= cy_bytes_equal(fetch->method, cy_bytes_from_text(methods[i]));
-    if (!idempotent || fetch->retried || fetch->received_any || !fetch->carrier->used_before) return false;
+    if (fetch->retried || fetch->received_any || !fetch->carrier->used_before) return false;
+    if (!http_method_is_idempotent(fetch->method)) return false;
     fetch->retried = true;
     fetch->carrier->type->close(&fetch->carrier);
     cy_err err = connector_start(fetch->request->upstream->pool, fetch->request->terms.times.connect_ms,

@@ -178,6 +178,14 @@ bool field_next_element(cy_bytes *list, cy_bytes *element_out)
     return true;
 }
 
+bool http_method_is_idempotent(cy_bytes method)
+{
+    static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"};
+    for (size_t i = 0; i < CY_COUNT_OF(methods); i++)
+        if (cy_bytes_equal(method, cy_bytes_from_text(methods[i]))) return true;
+    return false;
+}
+
 const struct http_field *http_find_field(const struct http_field *fields, uint32_t count, cy_bytes name)
 {
     uint8_t id = field_identify(name);

@@ -298,18 +298,20 @@ uint8_t h1_judge_request(const struct h1_head *head, uint8_t *space, struct http
     return H1_FAULT_NONE;
 }
 
-/* "timeout=5, max=100": the number of seconds, 0 when it is not there. */
-static uint32_t h1_read_keep_alive(cy_bytes value)
+/* "timeout=5, max=100": the number of seconds. False when it is not there. */
+static bool h1_read_keep_alive(cy_bytes value, uint32_t *seconds_out)
 {
     cy_bytes element;
-    uint64_t seconds = 0;
+    uint64_t seconds;
+    *seconds_out = 0;
     while (value.count && field_next_element(&value, &element)) {
         if (element.count <= 8 || !cy_bytes_equal_nocase(cy_bytes_slice(element, 0, 8), CY_BYTES("timeout=")))
             continue;
-        if (cy_bytes_parse_u64(cy_bytes_skip(element, 8), UINT32_MAX / 1000, &seconds))
-            return (uint32_t)seconds;
+        if (!cy_bytes_parse_u64(cy_bytes_skip(element, 8), UINT32_MAX / 1000, &seconds)) continue;
+        *seconds_out = (uint32_t)seconds;
+        return true;
     }
-    return 0;
+    return false;
 }
 
 uint8_t h1_judge_response(const struct h1_head *head, bool request_is_head, struct h1_response *response_out)
@@ -328,7 +330,8 @@ uint8_t h1_judge_response(const struct h1_head *head, bool request_is_head, stru
         response_out->body = (struct http_framing){HTTP_BODY_NONE, 0};
     response_out->keep_alive =
         h1_is_persistent(&facts, head->minor_version) && response_out->body.kind != HTTP_BODY_UNTIL_CLOSE;
-    response_out->keep_alive_s = h1_read_keep_alive(facts.keep_alive);
+    if (h1_read_keep_alive(facts.keep_alive, &response_out->keep_alive_s) && response_out->keep_alive_s == 0)
+        response_out->keep_alive = false; /* it will hang up at once, whatever Connection says */
     response_out->has_date = facts.has_date;
     return H1_FAULT_NONE;
 }

@@ -297,7 +297,7 @@ static void h2_client_timer(struct h2_session *session)
 {
     const struct http_client_options *options = &h2_client_connection_of(session)->pool->client->options;
     uint64_t now_ms = loop_now_ms(session->loop), due_ms = now_ms + options->idle_timeout_ms;
-    if (session->writing && session->write_begun_ms + options->idle_timeout_ms <= now_ms) {
+    if (h2_session_is_stuck(session, options->idle_timeout_ms, 0)) {
         h2_session_close(session);
         return;
     }

@@ -170,6 +170,7 @@ static int h2_send_on_frame_sent(nghttp2_session *library, const nghttp2_frame *
     struct h2_session *session = h2_send_session(context);
     if (frame->hd.type == NGHTTP2_GOAWAY && session->draining)
         (void)nghttp2_submit_ping(library, NGHTTP2_FLAG_NONE, (const uint8_t *)H2_DRAIN_PING);
+    if (frame->hd.type == NGHTTP2_RST_STREAM) session->has_reset = true;
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     struct h2_stream *stream = nghttp2_session_get_stream_user_data(library, frame->hd.stream_id);
     if (!stream) return 0;
@@ -241,7 +242,8 @@ void h2_send_flush(struct h2_session *session)
     }
     if (session->write.send.part_count > 0) {
         session->writing = true;
-        session->write_begun_ms = loop_now_ms(session->loop);
+        session->write_since_ms = loop_now_ms(session->loop);
+        session->write_checked_bytes = 0;
         stream_write_start(session->stream, &session->write);
         return;
     }

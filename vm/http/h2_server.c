@@ -115,10 +115,8 @@ static struct stream *h2_server_stream_below(struct exchange_carrier *carrier)
 
 static cy_bytes h2_server_peer_text(struct exchange_carrier *carrier)
 {
-    struct h2_server_connection *connection =
+    const struct h2_server_connection *connection =
         h2_server_connection_of(h2_server_stream_of(carrier)->stream.session);
-    if (connection->peer_text_bytes == 0)
-        connection->peer_text_bytes = server_format_peer(connection->session.stream, connection->peer_text);
     return cy_bytes_of(connection->peer_text, connection->peer_text_bytes);
 }
 
@@ -161,10 +159,16 @@ static const struct exchange_carrier_type h2_server_carrier_type = {
 static void h2_server_on_carrier_timer(struct timer *timer)
 {
     struct exchange_carrier *carrier = CY_CONTAINER_OF(timer, struct exchange_carrier, timer);
-    struct h2_session *session = h2_server_stream_of(carrier)->stream.session;
+    struct h2_stream *stream = &h2_server_stream_of(carrier)->stream;
+    struct h2_session *session = stream->session;
     unsigned kind = carrier->timer_kind;
     carrier_clear_timer(carrier);
     if (kind == CARRIER_TIMER_NONE || !carrier->exchange) return;
+    if (kind == CARRIER_TIMER_WRITE && carrier->writing && !h2_stream_is_shut(stream)) {
+        /* The connection is slow, or stuck, which its own timer sees. */
+        carrier_set_timer(carrier, CARRIER_TIMER_WRITE, carrier->server->options.body_idle_timeout_ms);
+        return;
+    }
     h2_session_enter(session);
     exchange_on_timeout(carrier->exchange, kind);
     h2_session_leave(session);
@@ -406,41 +410,64 @@ static uint64_t h2_server_due(uint64_t since_ms, uint32_t after_ms, uint64_t ear
     return due_ms < earliest_ms ? due_ms : earliest_ms;
 }
 
+/* When a connection without requests has had its time. */
+static uint64_t h2_server_idle_due(const struct h2_server_connection *connection)
+{
+    const struct http_server_options *options = &connection->server->options;
+    const struct h2_session *session = &connection->session;
+    if (session->draining) return session->drain_begun_ms + LIMIT_HTTP2_DRAIN_MS;
+    return session->idle_since_ms +
+           (connection->has_served ? options->keep_alive_ms : options->header_timeout_ms);
+}
+
 /* One timer, moved only when it fires: what it watches is noted as it happens. */
 static void h2_server_timer(struct h2_session *session)
 {
     struct h2_server_connection *connection = h2_server_connection_of(session);
     const struct http_server_options *options = &connection->server->options;
     uint64_t now_ms = loop_now_ms(session->loop), due_ms = now_ms + options->header_timeout_ms;
-    uint32_t idle_ms = connection->has_served ? options->keep_alive_ms : options->header_timeout_ms;
+    bool is_stuck = h2_session_is_stuck(session, options->body_idle_timeout_ms,
+                                        options->min_rate == HTTP_MIN_RATE_NONE ? 0 : options->min_rate);
     if (session->head_begun_ms)
         due_ms = h2_server_due(session->head_begun_ms, options->header_timeout_ms, due_ms);
     if (session->writing)
-        due_ms = h2_server_due(session->write_begun_ms, options->body_idle_timeout_ms, due_ms);
-    if (due_ms <= now_ms) {
+        due_ms = h2_server_due(session->write_since_ms, options->body_idle_timeout_ms, due_ms);
+    if (is_stuck || due_ms <= now_ms) {
         connection->close_err = CY_ERR(TIMEOUT);
         h2_session_close(session);
         return;
     }
     if (session->stream_count == 0) {
-        if (session->idle_since_ms + idle_ms <= now_ms) h2_session_end(session, NGHTTP2_NO_ERROR);
-        if (!session->ending) due_ms = h2_server_due(session->idle_since_ms, idle_ms, due_ms);
+        uint64_t idle_due_ms = h2_server_idle_due(connection);
+        if (idle_due_ms <= now_ms)
+            h2_session_end(session, NGHTTP2_NO_ERROR);
+        else if (idle_due_ms < due_ms)
+            due_ms = idle_due_ms;
     }
     loop_timer_set(session->loop, &session->timer, due_ms - now_ms + 1);
 }
 
-/* A stream less; the timer may stand later than the idle time that begins now. */
+static void h2_server_begin_drain(struct h2_server_connection *connection)
+{
+    struct h2_session *session = &connection->session;
+    if (!session->stream || session->ending || session->draining) return;
+    h2_session_drain(session);
+    loop_timer_set(session->loop, &session->timer, LIMIT_HTTP2_DRAIN_MS);
+}
+
+/* The last stream has gone; the timer may stand later than the idle time that begins now. */
 static void h2_server_idle(struct h2_session *session)
 {
     struct h2_server_connection *connection = h2_server_connection_of(session);
-    if (connection->server->draining) h2_session_end(session, NGHTTP2_NO_ERROR);
+    if (!connection->server->draining) return;
+    h2_server_begin_drain(connection);
+    if (h2_server_idle_due(connection) <= loop_now_ms(session->loop))
+        h2_session_end(session, NGHTTP2_NO_ERROR);
 }
 
 static void h2_server_flooded(struct h2_session *session, const char *row)
 {
     struct h2_server_connection *connection = h2_server_connection_of(session);
-    if (connection->peer_text_bytes == 0)
-        connection->peer_text_bytes = server_format_peer(session->stream, connection->peer_text);
     log_write_keyed(server_log(connection->server), LOG_WARN, row,
                     "client %.*s is cut off: more HTTP/2 frames than %s allows", connection->peer_text_bytes,
                     connection->peer_text, row);
@@ -471,7 +498,7 @@ static void h2_server_lose(struct server_connection *listed, cy_err err)
 
 static void h2_server_drain(struct server_connection *listed)
 {
-    h2_session_drain(&CY_CONTAINER_OF(listed, struct h2_server_connection, listed)->session);
+    h2_server_begin_drain(CY_CONTAINER_OF(listed, struct h2_server_connection, listed));
 }
 
 static uint64_t h2_server_waits_since(const struct server_connection *listed, uint64_t now_ms)
@@ -518,6 +545,8 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
     connection->listed.type = &h2_server_connection_type;
     connection->server = server;
     connection->close_err = CY_ERR(RESET);
+    /* At once: the lines about who is gone are written when the stream is closed. */
+    connection->peer_text_bytes = server_format_peer(owned_stream, connection->peer_text);
     if (cy_failed(h2_session_open(&connection->session, &h2_server_role, server->h2->shared,
                                   server->options.loop, owned_stream))) {
         connection->next = server->h2->free_connections;
@@ -528,7 +557,7 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
     server->live_count++;
     server->counters->connections_open++;
     loop_timer_set(server->options.loop, &connection->session.timer, server->options.header_timeout_ms);
-    if (server->draining) h2_session_drain(&connection->session);
+    if (server->draining) h2_server_begin_drain(connection);
 }
 
 void h2_server_fini(struct http_server *server)

@@ -4,7 +4,8 @@
  *
  * Floods (each bound is a row of limits.def; past it: GOAWAY with ENHANCE_YOUR_CALM, and the end):
  *   - frames that neither begin a request nor carry data use up `frames`; those that do fill it again, as time does;
- *   - streams that the peer resets, or makes us reset, use up `resets`;
+ *   - streams that the peer resets, or makes us reset, use up `resets`, whoever finds the fault: nghttp2 tells of a bad
+ *     frame at once, of a body that is not what content-length says only by the stream's end;
  *   - CONTINUATION frames of one head are counted; what a head holds is h2_head.c's.
  */
 #include "vm/http/h2_session.h"
@@ -48,10 +49,24 @@ static struct h2_stream *h2_session_stream(struct h2_session *session, int32_t i
     return id > 0 ? nghttp2_session_get_stream_user_data(session->library, id) : NULL;
 }
 
+/* What nghttp2 lets pass: it takes a head of a stream that is not there any more for trailers that crossed our
+ * RST_STREAM, which they cannot have done where none was sent (RFC 9113 section 5.1.1), and skips all of PRIORITY
+ * (section 6.3). */
+static uint32_t h2_session_judge_frame(const struct h2_session *session, const nghttp2_frame_hd *header)
+{
+    int32_t id = header->stream_id;
+    if (header->type == NGHTTP2_PRIORITY && id == 0) return NGHTTP2_PROTOCOL_ERROR;
+    if (header->type != NGHTTP2_HEADERS || session->has_reset) return NGHTTP2_NO_ERROR;
+    bool is_past = id % 2 == 1 && id <= nghttp2_session_get_last_proc_stream_id(session->library);
+    return is_past && !nghttp2_session_find_stream(session->library, id) ? NGHTTP2_PROTOCOL_ERROR
+                                                                         : NGHTTP2_NO_ERROR;
+}
+
 static int h2_session_on_begin_frame(nghttp2_session *library, const nghttp2_frame_hd *header, void *context)
 {
     struct h2_session *session = h2_session_of(context);
     (void)library;
+    if (session->flood) return NGHTTP2_ERR_CALLBACK_FAILURE; /* not another frame */
     if (header->type == NGHTTP2_CONTINUATION) {
         if (++session->continuation_count > LIMIT_HTTP2_CONTINUATIONS) {
             session->flood = "HTTP2_CONTINUATIONS";
@@ -62,7 +77,8 @@ static int h2_session_on_begin_frame(nghttp2_session *library, const nghttp2_fra
         session->head_begun_ms = 0;
     }
     h2_budget_spend(session, &session->frames, LIMIT_HTTP2_IDLE_FRAMES, "HTTP2_IDLE_FRAMES");
-    return 0;
+    if (session->role->is_server) session->broken = h2_session_judge_frame(session, header);
+    return session->flood || session->broken ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
 static int h2_session_on_begin_headers(nghttp2_session *library, const nghttp2_frame *frame, void *context)
@@ -72,7 +88,10 @@ static int h2_session_on_begin_headers(nghttp2_session *library, const nghttp2_f
     session->head_begun_ms = loop_now_ms(session->loop);
     if (session->role->is_server && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
         struct h2_stream *stream = session->role->stream_new(session);
-        if (!stream) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+        if (!stream) {
+            session->has_reset = true;
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+        }
         stream->id = frame->hd.stream_id;
         (void)nghttp2_session_set_stream_user_data(library, stream->id, stream);
         h2_session_earn(session);
@@ -165,6 +184,17 @@ static bool h2_stream_add_head(struct h2_stream *stream, bool ended)
            (records.count == 0 || h2_stream_add_input(stream, records.data, records.count));
 }
 
+/* Heads that wait for their owner are in no window, so that it is their number that is bounded: the owner finds one too
+ * many, and the stream ends here. */
+static bool h2_stream_add_interim(struct h2_stream *stream)
+{
+    if (stream->interim_count > LIMIT_HTTP_INTERIM_RESPONSES) return true;
+    if (++stream->interim_count > LIMIT_HTTP_INTERIM_RESPONSES)
+        (void)nghttp2_submit_rst_stream(stream->session->library, NGHTTP2_FLAG_NONE, stream->id,
+                                        NGHTTP2_ENHANCE_YOUR_CALM);
+    return h2_stream_add_head(stream, false);
+}
+
 /* A head or a trailer section is complete. */
 static bool h2_session_on_head(struct h2_stream *stream, const nghttp2_frame *frame)
 {
@@ -182,7 +212,10 @@ static bool h2_session_on_head(struct h2_stream *stream, const nghttp2_frame *fr
     } else {
         cy_bytes status = h2_block_pseudo(&stream->incoming, CY_BYTES(":status"));
         stream->head_seen = status.count == 0 || status.data[0] != '1';
-        if (stream->has_owner) ok = h2_stream_add_head(stream, ended);
+        if (stream->has_owner && stream->head_seen)
+            ok = h2_stream_add_head(stream, ended);
+        else if (stream->has_owner)
+            ok = h2_stream_add_interim(stream);
     }
     h2_block_fini(&stream->incoming);
     stream->remote_ended |= ended;
@@ -231,12 +264,20 @@ static int h2_session_on_invalid_frame(nghttp2_session *library, const nghttp2_f
                                        void *context)
 {
     struct h2_session *session = h2_session_of(context);
+    struct h2_stream *stream = h2_session_stream(session, frame->hd.stream_id);
     (void)library;
-    (void)frame;
     (void)code;
-    if (session->role->is_server)
-        h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
+    session->has_reset = true; /* before it is sent: what comes in this read may be behind the fault */
+    if (!session->role->is_server) return 0;
+    h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
+    if (stream) stream->fault_counted = true;
     return 0;
+}
+
+/* What we reset on our own account has other codes: a failed upstream, an answer that came first. */
+static bool h2_session_is_fault(uint32_t code)
+{
+    return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR && code != NGHTTP2_CANCEL;
 }
 
 static int h2_session_on_stream_close(nghttp2_session *library, int32_t id, uint32_t code, void *context)
@@ -245,6 +286,9 @@ static int h2_session_on_stream_close(nghttp2_session *library, int32_t id, uint
     struct h2_stream *stream = h2_session_stream(session, id);
     (void)library;
     if (!stream) return 0;
+    if (session->role->is_server && h2_session_is_fault(code) && !stream->reset_by_peer &&
+        !stream->fault_counted)
+        h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
     stream->is_closed = true;
     stream->error_code = code;
     h2_stream_set_ready(stream);
@@ -368,9 +412,11 @@ static int h2_session_submit_settings(struct h2_session *session)
     int result = nghttp2_submit_settings(session->library, NGHTTP2_FLAG_NONE, is_server ? server : client,
                                          is_server ? CY_COUNT_OF(server) : CY_COUNT_OF(client));
     if (result) return result;
-    return nghttp2_session_set_local_window_size(session->library, NGHTTP2_FLAG_NONE, 0,
-                                                 LIMIT_HTTP2_CONNECTION_WINDOW_BYTES);
+    int32_t window = is_server ? LIMIT_HTTP2_CONNECTION_WINDOW_BYTES : LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES;
+    return nghttp2_session_set_local_window_size(session->library, NGHTTP2_FLAG_NONE, 0, window);
 }
+_Static_assert(LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES >= LIMIT_HTTP2_STREAMS * LIMIT_HTTP2_STREAM_WINDOW_BYTES,
+               "no stream can take another one's window");
 
 cy_err h2_session_open(struct h2_session *session, const struct h2_role *role, struct h2_shared *shared,
                        struct loop *loop, struct stream *owned_stream)
@@ -444,13 +490,21 @@ void h2_session_end(struct h2_session *session, uint32_t code)
 void h2_session_drain(struct h2_session *session)
 {
     if (!session->stream || session->ending || session->draining) return;
-    if (session->stream_count == 0) {
-        h2_session_end(session, NGHTTP2_NO_ERROR);
-        return;
-    }
     session->draining = true;
+    session->drain_begun_ms = loop_now_ms(session->loop);
     (void)nghttp2_submit_shutdown_notice(session->library); /* h2_send.c has the PING follow it */
     h2_session_kick(session);
+}
+
+bool h2_session_is_stuck(struct h2_session *session, uint32_t period_ms, uint32_t rate)
+{
+    uint64_t now_ms = loop_now_ms(session->loop);
+    if (!session->writing || now_ms < session->write_since_ms + period_ms) return false;
+    size_t sent_bytes = session->write.send.sent_bytes - session->write_checked_bytes;
+    if (sent_bytes == 0 || sent_bytes < (uint64_t)rate * period_ms / 1000) return true;
+    session->write_checked_bytes += sent_bytes;
+    session->write_since_ms = now_ms;
+    return false;
 }
 
 /* -- turns ----------------------------------------------------------------------------------------------- */
@@ -477,6 +531,8 @@ static void h2_session_run_ready(struct h2_session *session)
     session->ready_last = NULL;
 }
 
+static void h2_session_fault(struct h2_session *session, ssize_t code);
+
 static void h2_session_on_work(struct loop_op *op)
 {
     struct h2_session *session = CY_CONTAINER_OF(op, struct h2_session, work);
@@ -484,6 +540,7 @@ static void h2_session_on_work(struct loop_op *op)
     h2_session_enter(session);
     h2_session_run_ready(session);
     h2_send_flush(session);
+    if (session->flood && session->stream) h2_session_fault(session, 0);
     if (session->ready_first) h2_session_kick(session);
     h2_session_leave(session);
 }
@@ -507,8 +564,9 @@ static const char *h2_session_flood(const struct h2_session *session, ssize_t co
 static void h2_session_fault(struct h2_session *session, ssize_t code)
 {
     const char *flood = h2_session_flood(session, code);
-    uint32_t error = NGHTTP2_INTERNAL_ERROR;
+    uint32_t error = session->broken ? session->broken : NGHTTP2_INTERNAL_ERROR;
     session->flood = NULL;
+    session->broken = NGHTTP2_NO_ERROR;
     if (code == NGHTTP2_ERR_NOMEM) {
         h2_session_close(session);
         return;
@@ -533,6 +591,7 @@ static void h2_session_on_read(struct stream_read *read)
 {
     struct h2_session *session = CY_CONTAINER_OF(read, struct h2_session, read);
     struct buffer *buffer = read->buffer;
+    read->buffer = NULL; /* before the next read is begun: what TLS has already is that one's at once */
     session->reading = false;
     h2_session_enter(session);
     if (session->stream && (cy_failed(read->err) || !buffer)) {
@@ -552,7 +611,6 @@ static void h2_session_on_read(struct stream_read *read)
         h2_session_kick(session);
     }
     buffer_unref(&buffer);
-    read->buffer = NULL;
     h2_session_leave(session);
 }
 
@@ -668,6 +726,14 @@ void h2_stream_stop_peer(struct h2_stream *stream)
         h2_stream_reset(stream, NGHTTP2_NO_ERROR);
     else
         stream->rst_after_end = true;
+}
+
+bool h2_stream_is_shut(const struct h2_stream *stream)
+{
+    nghttp2_session *library = stream->session->library;
+    if (stream->is_in_flight) return false;
+    return nghttp2_session_get_stream_remote_window_size(library, stream->id) <= 0 ||
+           nghttp2_session_get_remote_window_size(library) <= 0;
 }
 
 void h2_stream_release(struct h2_stream *stream)

@@ -13,7 +13,8 @@
  *   - Nothing above is called from inside nghttp2: callbacks note things on the stream and put it on the ready list.
  *   - A stream lives until nghttp2 has closed it, no write holds its parts, and its role has let go of it.
  *   - What a peer can make us hold: for a stream its window, one head and one buffer; for a connection the sum over
- *     LIMIT_HTTP2_STREAMS, and of unread input no more than LIMIT_HTTP2_CONNECTION_WINDOW_BYTES.
+ *     LIMIT_HTTP2_STREAMS, and of unread input no more than LIMIT_HTTP2_CONNECTION_WINDOW_BYTES (of an upstream's,
+ *     which many clients share, LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES). Heads take no window: 1xx answers are counted.
  */
 #ifndef CY_HTTP_H2_SESSION_H
 #define CY_HTTP_H2_SESSION_H
@@ -105,7 +106,9 @@ struct h2_stream {
     bool remote_ended;
     bool is_closed; /* nghttp2 has forgotten it */
     bool reset_by_peer;
-    bool has_owner; /* the role refers to it */
+    bool fault_counted;    /* its reset was the peer's fault, and is in the budget */
+    uint8_t interim_count; /* of a client: heads of 1xx */
+    bool has_owner;        /* the role refers to it */
     bool is_ready, is_in_flight;
 };
 
@@ -126,12 +129,17 @@ struct h2_session {
     uint32_t continuation_count;
     uint32_t read_bytes; /* for the role's counters: taken and zeroed by it */
     uint64_t written_bytes;
-    uint64_t write_begun_ms, idle_since_ms;
+    uint64_t idle_since_ms;
+    uint64_t write_since_ms;    /* when the present write began, or enough of it had gone */
+    size_t write_checked_bytes; /* of it, at that time */
+    uint64_t drain_begun_ms;
     uint64_t read_ms;       /* when something came last */
     uint64_t head_begun_ms; /* of a head whose end has not come; 0: none */
     struct h2_budget frames, resets;
     const char *flood; /* the row that was passed; NULL: none */
+    uint32_t broken;   /* a rule that nghttp2 lets pass: the code of the error; 0: none */
     bool reading, writing, posted;
+    bool has_reset;   /* we have reset a stream, so that frames of it may still come */
     bool ending;      /* GOAWAY is under way: close once nothing is left */
     bool draining;    /* a first GOAWAY has gone; the second follows the answer to our PING */
     bool goaway_seen; /* the peer's, or it is silent: no new streams */
@@ -147,8 +155,10 @@ void h2_session_kick(struct h2_session *session);
 void h2_session_read(struct h2_session *session);
 /* GOAWAY, then the end of the connection: at once where no stream is left, else (`code` NO_ERROR) after them. */
 void h2_session_end(struct h2_session *session, uint32_t code);
-/* The polite form: the peer is told before its last streams are counted. */
+/* The polite form, in two steps: the peer is told, and what it had on its way is served until it says that it knows. */
 void h2_session_drain(struct h2_session *session);
+/* Has the peer taken less of the present write than `rate` bytes per second for `period_ms`? 0: nothing at all. */
+bool h2_session_is_stuck(struct h2_session *session, uint32_t period_ms, uint32_t rate);
 /* Cuts it off. */
 void h2_session_close(struct h2_session *session);
 /* Around calls that may close the session under somebody's feet. */
@@ -169,6 +179,8 @@ void h2_stream_stop_peer(struct h2_stream *stream);
 void h2_stream_release(struct h2_stream *stream);
 /* What the carrier was given is used up: more may come. */
 void h2_stream_credit(struct h2_stream *stream);
+/* Is its write held up by a window that the peer does not open? */
+bool h2_stream_is_shut(const struct h2_stream *stream);
 /* Frees it when nobody needs it any more. */
 void h2_stream_check(struct h2_stream *stream);
 /* The next input, NULL when there is none. */

@@ -59,6 +59,8 @@ struct http_response {
     const struct http_field *fields;
 };
 
+/* RFC 9110 section 9.2.2: such a request may be sent twice. */
+bool http_method_is_idempotent(cy_bytes method);
 /* First field of that name (any case), NULL when absent. */
 const struct http_field *http_find_field(const struct http_field *fields, uint32_t count, cy_bytes name);
 

@@ -59,6 +59,13 @@ static bool pool_format_text(struct http_pool *pool, uint8_t *space, size_t spac
     return ok;
 }
 
+/* HTTP/2 shares one connection and its window among all requests, and gRPC needs it: who wants it says so, and then
+ * nothing else will do. */
+static cy_bytes pool_alpn(const struct pool_server *server)
+{
+    return server->speaks_h2 ? CY_BYTES("\x02h2") : CY_BYTES("\x08http/1.1");
+}
+
 cy_err pool_open(struct http_client *client, const struct pool_server *server, struct tls_client *trust,
                  cy_bytes name, struct http_pool **pool_out)
 {
@@ -88,7 +95,7 @@ cy_err pool_open(struct http_client *client, const struct pool_server *server, s
     if (is_numeric) pool->numeric = numeric;
     cy_err err = CY_OK;
     if (!pool_format_text(pool, space + host.count + 1, text_bytes, server->is_v6)) err = CY_ERR(NO_MEMORY);
-    if (!cy_failed(err) && trust) err = tls_target_new(trust, name, &pool->tls);
+    if (!cy_failed(err) && trust) err = tls_target_new(trust, name, pool_alpn(server), &pool->tls);
     if (cy_failed(err)) {
         mem_free(pool);
         return err;
@@ -256,8 +263,7 @@ static const struct upstream_carrier_type pool_carrier_type;
 cy_err pool_add(struct http_pool *pool, struct stream *owned_stream, struct upstream_carrier **carrier_out)
 {
     struct http_client *client = pool->client;
-    if (pool->speaks_h2 || cy_bytes_equal(stream_info(owned_stream)->alpn, CY_BYTES("h2")))
-        return h2_client_add(pool, owned_stream, carrier_out);
+    if (pool->speaks_h2) return h2_client_add(pool, owned_stream, carrier_out);
     struct upstream_connection *connection = client->free_connections;
     if (connection) {
         client->free_connections = connection->next;

@@ -220,15 +220,6 @@ void proxy_start(struct http_exchange *exchange)
         proxy_connect(exchange);
 }
 
-/* RFC 9110 section 9.2.2. */
-static bool proxy_is_idempotent(cy_bytes method)
-{
-    static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"};
-    for (size_t i = 0; i < CY_COUNT_OF(methods); i++)
-        if (cy_bytes_equal(method, cy_bytes_from_text(methods[i]))) return true;
-    return false;
-}
-
 bool proxy_retry(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
@@ -237,7 +228,7 @@ bool proxy_retry(struct http_exchange *exchange)
     if (!upstream->used_before && !upstream->unprocessed) return false;
     if (exchange->request.body.kind != HTTP_BODY_NONE) return false;
     bool unsent = proxy->sent_bytes == 0 && !upstream->writing;
-    if (!unsent && !upstream->unprocessed && !proxy_is_idempotent(exchange->request.method)) return false;
+    if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method)) return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
     exchange->carrier->server->counters->upstream_retries++;

@@ -136,18 +136,22 @@ uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYT
 
 void server_make_room(struct http_server *server, const char *why)
 {
-    uint32_t count = connection_evict(server);
+    uint32_t count = connection_evict(server, intake_waits_since(server));
+    count += intake_evict(server, LIMIT_HTTP_EVICT_BATCH - count);
     log_write_keyed(server_log(server), LOG_WARN, why,
                     "%s: %u of them; closed %u that let us wait the longest", why,
-                    (unsigned)server->counters->connections_open + count, count);
+                    (unsigned)server->counters->connections_open + server->intake_count + count, count);
 }
 
 /* -- listening ------------------------------------------------------------------------------------------- */
 
 void server_serve(struct http_listener *listener, struct stream *owned_stream)
 {
-    if (listener->tls && cy_failed(tls_server_stream(listener->tls, owned_stream, &owned_stream))) return;
-    connection_start(listener->server, owned_stream);
+    struct http_server *server = listener->server;
+    if (listener->tls &&
+        cy_failed(tls_server_stream(listener->tls, connection_alpn(server), owned_stream, &owned_stream)))
+        return;
+    connection_start(server, owned_stream);
 }
 
 static void server_on_accept(struct loop_op *op)
@@ -325,6 +329,12 @@ static void server_on_drain_timer(struct timer *timer)
     void (*drained)(void *) = server->drained;
     server->drained = NULL;
     if (drained) drained(server->options.context);
+}
+
+void http_server_stop_now(struct http_server *server)
+{
+    CHECK(server->draining);
+    loop_timer_set(server->options.loop, &server->stop_timer, 0);
 }
 
 static void server_on_stop_timer(struct timer *timer)

@@ -42,7 +42,7 @@ struct http_server_options {
     uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
     uint32_t body_idle_timeout_ms; /* 0: 60,000 */
     uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
-    bool refuses_http2;         /* its preface is a malformed request then; ALPN is the listener's matter */
+    bool refuses_http2;            /* its preface is a malformed request then, and TLS does not offer it */
     uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
                                     * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
     uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
@@ -62,8 +62,6 @@ CY_NODISCARD cy_err http_server_listen_tls(struct http_server *server, int owned
                                            struct tls_server *tls, struct http_listener **listener_out);
 /* What new connections get from now on; those there are keep what they have. NULL: plain. */
 void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls);
-/* The protocols that a server speaks, for tls_server_options.alpn. */
-cy_bytes http_server_alpn(void);
 /* Its connections begin with a PROXY protocol header, which says who the client is: behind a load balancer.
  * `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
 CY_NODISCARD cy_err http_listener_want_header(struct http_listener *listener,
@@ -79,6 +77,8 @@ void http_server_set_bounds(struct http_server *server, const struct http_server
 /* Stops accepting, closes idle connections, lets running exchanges finish (answering them with Connection:
  * close) and tunnels go on, for stop_ms, then cuts off what is left; then calls `drained` from the loop. */
 void http_server_drain(struct http_server *server, void (*drained)(void *context));
+/* While it drains: the time for that is over now. */
+void http_server_stop_now(struct http_server *server);
 /* The same where others serve already: clients between two requests may send another one, answered with Connection:
  * close, for `idle_ms`. */
 void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context));

@@ -85,6 +85,7 @@ void connection_close(struct http_connection *connection)
 }
 
 static void connection_read(struct http_connection *connection);
+static void connection_set_quiet(struct http_connection *connection);
 
 /* Closing with bytes unread makes the system send RST, which can destroy an answer on its way (RFC 9112
  * section 9.6). So we finish sending, then read on for a bounded time. */
@@ -100,6 +101,7 @@ static void connection_finish(struct http_connection *connection, bool client_is
     }
     buffer_unref(&connection->carrier.input);
     connection->lingering = true;
+    connection_set_quiet(connection);
     stream_shutdown_write(connection->stream);
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_LINGER, LIMIT_HTTP_LINGER_MS);
     connection_read(connection);
@@ -108,8 +110,8 @@ static void connection_finish(struct http_connection *connection, bool client_is
 /* -- making room ----------------------------------------------------------------------------------------- */
 
 /* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
- * for long enough. Between requests and inside a head nothing is owed to it; inside a body, and while it does not take
- * what we send, it owes. */
+ * for long enough. In a handshake, between requests, inside a head and behind its last answer nothing is owed to it;
+ * inside a body, and while it does not take what we send, it owes. */
 static uint64_t connection_waits_since(const struct server_connection *listed, uint64_t now_ms)
 {
     const struct http_connection *connection =
@@ -117,9 +119,9 @@ static uint64_t connection_waits_since(const struct server_connection *listed, u
     const struct exchange_carrier *carrier = &connection->carrier;
     const struct http_exchange *exchange = carrier->exchange;
     uint64_t since_ms = UINT64_MAX;
-    if (!connection->stream || connection->preparing || carrier->tunnel || connection->lingering)
-        return UINT64_MAX;
-    if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
+    if (!connection->stream || carrier->tunnel) return UINT64_MAX;
+    if (connection->preparing || connection->lingering || !exchange ||
+        (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
         return connection->quiet_since_ms;
     if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
     if (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing)
@@ -129,7 +131,7 @@ static uint64_t connection_waits_since(const struct server_connection *listed, u
 }
 
 /* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
-uint32_t connection_evict(struct http_server *server)
+uint32_t connection_evict(struct http_server *server, uint64_t until_ms)
 {
     struct server_connection *oldest[LIMIT_HTTP_EVICT_BATCH];
     uint64_t since_ms[LIMIT_HTTP_EVICT_BATCH], now_ms = loop_now_ms(server->options.loop);
@@ -137,7 +139,7 @@ uint32_t connection_evict(struct http_server *server)
     for (struct server_connection *one = server->connections; one; one = one->next) {
         uint64_t since = one->type->waits_since(one, now_ms);
         uint32_t place = count;
-        if (since == UINT64_MAX) continue;
+        if (since == UINT64_MAX || since > until_ms) continue;
         while (place > 0 && since_ms[place - 1] > since) place--;
         if (place == LIMIT_HTTP_EVICT_BATCH) continue;
         if (count < LIMIT_HTTP_EVICT_BATCH) count++;
@@ -423,7 +425,10 @@ static bool connection_speaks_h1(const struct stream_info *info)
     return info->alpn.count == 0 || cy_bytes_equal(info->alpn, CY_BYTES("http/1.1"));
 }
 
-cy_bytes http_server_alpn(void) { return CY_BYTES("\x02h2\x08http/1.1"); }
+cy_bytes connection_alpn(const struct http_server *server)
+{
+    return server->options.refuses_http2 ? CY_BYTES("\x08http/1.1") : CY_BYTES("\x02h2\x08http/1.1");
+}
 
 /* Strangers and their scanners fail in many ways, none of which is an error of ours. */
 static void connection_on_unready(struct http_connection *connection, cy_err err)
@@ -462,7 +467,11 @@ static void connection_on_ready(struct stream_ready *ready)
                   CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
     else
         connection_on_unready(connection, ready->err);
-    connection_close(connection);
+    /* Why it failed may be on its way to the client as an alert, and the client may be sending on. */
+    if (cy_failed(err) && stream_unwrap(&connection->stream))
+        connection_finish(connection, true);
+    else
+        connection_close(connection);
 }
 
 void connection_start(struct http_server *server, struct stream *owned_stream)

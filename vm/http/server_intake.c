@@ -39,7 +39,7 @@ static void intake_release(struct server_intake *intake)
         intake->previous->next = intake->next;
     else
         server->intakes = intake->next;
-    if (intake->next) intake->next->previous = intake->previous;
+    *(intake->next ? &intake->next->previous : &server->oldest_intake) = intake->previous;
     mem_free(intake);
     server_release(server);
 }
@@ -150,10 +150,37 @@ static bool intake_trusts(const struct http_listener *listener, const struct add
     return false;
 }
 
+static bool intake_is_full(const struct http_server *server)
+{
+    return server->counters->connections_open + server->intake_count >= server->options.connections_max;
+}
+
+uint64_t intake_waits_since(const struct http_server *server)
+{
+    const struct server_intake *oldest = server->oldest_intake;
+    while (oldest && !oldest->stream) oldest = oldest->previous;
+    return oldest ? oldest->timer.due_ms - LIMIT_PROXY_PROTOCOL_MS : UINT64_MAX;
+}
+
+uint32_t intake_evict(struct http_server *server, uint32_t count_max)
+{
+    uint32_t count = 0;
+    for (struct server_intake *intake = server->oldest_intake, *newer; intake && count < count_max;
+         intake = newer) {
+        newer = intake->previous;
+        if (!intake->stream) continue;
+        intake_close(intake);
+        count++;
+    }
+    server->counters->evictions += count;
+    return count;
+}
+
 void intake_start(struct http_listener *listener, struct stream *owned_stream)
 {
     struct http_server *server = listener->server;
-    bool full = server->counters->connections_open + server->intake_count >= server->options.connections_max;
+    if (intake_is_full(server) && !server->draining) server_make_room(server, "as many clients as may be");
+    bool full = intake_is_full(server);
     bool trusted = intake_trusts(listener, &stream_info(owned_stream)->peer);
     if (!trusted)
         intake_log(server, &stream_info(owned_stream)->peer,
@@ -169,7 +196,7 @@ void intake_start(struct http_listener *listener, struct stream *owned_stream)
     intake->read.done = intake_on_read;
     intake->timer.fire = intake_on_timer;
     intake->next = server->intakes;
-    if (intake->next) intake->next->previous = intake;
+    *(intake->next ? &intake->next->previous : &server->oldest_intake) = intake;
     server->intakes = intake;
     server->live_count++;
     server->intake_count++;

@@ -173,9 +173,9 @@ struct http_server {
     struct http_tunnel *free_tunnels;
     void (*drained)(void *context);
     int64_t date_second;
-    struct server_intake *intakes;
-    uint32_t intake_count; /* of them, not ended */
-    uint32_t live_count;   /* connections, intakes and listeners whose completions may still come */
+    struct server_intake *intakes, *oldest_intake; /* the newest first */
+    uint32_t intake_count;                         /* of them, not ended */
+    uint32_t live_count; /* connections, intakes and listeners whose completions may still come */
     uint32_t listening_count;
     bool draining;
     bool freed; /* by its owner: memory goes with the last completion */
@@ -201,14 +201,21 @@ void server_serve(struct http_listener *listener, struct stream *owned_stream);
 /* -- server_intake.c -- */
 void intake_start(struct http_listener *listener, struct stream *owned_stream);
 void intake_close_all(struct http_server *server);
+/* Since when the oldest of them has been without its header; UINT64_MAX: there is none. */
+uint64_t intake_waits_since(const struct http_server *server);
+/* Closes the oldest ones. Gives their number. */
+uint32_t intake_evict(struct http_server *server, uint32_t count_max);
 
 /* -- server_connection.c -- */
 void connection_start(struct http_server *server, struct stream *owned_stream);
+/* The protocols that it speaks, for tls_server_stream. */
+cy_bytes connection_alpn(const struct http_server *server);
 void connection_close(struct http_connection *connection);
 /* The client is gone, or must go, whatever it was in the middle of. */
 void connection_lose(struct http_connection *connection, cy_err err);
-/* Closes those clients that let us wait the longest: at most LIMIT_HTTP_EVICT_BATCH. Gives their number. */
-uint32_t connection_evict(struct http_server *server);
+/* Closes those clients that let us wait the longest, since `until_ms` at the latest: at most LIMIT_HTTP_EVICT_BATCH. Gives
+ * their number. */
+uint32_t connection_evict(struct http_server *server, uint64_t until_ms);
 
 /* -- exchange.c: for carriers -- */
 struct http_exchange *exchange_new(struct exchange_carrier *carrier);

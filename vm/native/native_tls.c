@@ -238,7 +238,6 @@ static enum native_outcome native_tls_make(struct native_tls_files *files, struc
     uint32_t failed_index = UINT32_MAX;
     cy_err err = runtime_tls_seed(runtime, &options->ticket_seed);
     builder_init(&fault);
-    options->alpn = http_server_alpn();
     options->failed_index = &failed_index;
     if (!cy_failed(err)) err = tls_server_new(options, &server, &fault);
     if (cy_failed(err)) {
@@ -335,7 +334,6 @@ static enum native_outcome native_trust_make(struct native_tls_files *files,
     struct builder fault;
     cy_value result;
     builder_init(&fault);
-    options->alpn = http_client_alpn();
     cy_err err = tls_client_new(options, &client, &fault);
     if (cy_failed(err)) {
         if (fault.count == 0) builder_text(&fault, cy_err_text(err, vm_korean(call->vm)));

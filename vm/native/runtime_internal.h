@@ -112,6 +112,7 @@ struct serving {
     struct old_instances old;          /* those before it that requests still run on */
     bool ready;
     bool stopping;
+    uint64_t stop_asked_ms;             /* without a master: when the first signal came; 0: none did */
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */
     struct loop_ready signals_ready;
     int signals_descriptor;

@@ -194,12 +194,26 @@ static void serve_link_ready(struct loop_op *op)
     }
 }
 
+/* The second one is for who does not want to wait, as with a master. */
+static void serve_on_signal(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    uint64_t now_ms = loop_now_ms(runtime->loop);
+    if (serving->stop_asked_ms == 0) {
+        serving->stop_asked_ms = now_ms;
+        serve_stop(runtime, 0);
+    } else if (now_ms - serving->stop_asked_ms >= SIGNALS_PAUSE_MS && serving->ready) {
+        http_server_stop_now(runtime->server);
+        if (serving->admin_server) http_server_stop_now(serving->admin_server);
+    }
+}
+
 static void serve_signal_ready(struct loop_op *op)
 {
     struct runtime *runtime =
         CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, serving.signals_ready);
     if (cy_failed(op->err)) return;
-    while (signals_next(runtime->serving.signals_descriptor) != 0) serve_stop(runtime, 0);
+    while (signals_next(runtime->serving.signals_descriptor) != 0) serve_on_signal(runtime);
     loop_ready(runtime->serving.signals_socket, &runtime->serving.signals_ready);
 }
 

@@ -73,19 +73,11 @@ static cy_err loop_epoll_watch(void *state, struct loop_socket *socket)
 {
     struct loop_epoll *self = state;
     DCHECK(!socket->registered);
-    cy_err err;
-    if (socket->accept) {
-        /* Exclusive: when workers share one listening socket a connection wakes one of them. Old kernels refuse it.
-         *            */
-        err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, EPOLLIN | EPOLLEXCLUSIVE,
-                                 loop_epoll_mark(socket));
-        if (cy_failed(err) && err.detail == EINVAL)
-            err =
-                loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, EPOLLIN, loop_epoll_mark(socket));
-    } else {
-        uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-        err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, events, loop_epoll_mark(socket));
-    }
+    /* A listener that several processes share (fd@N, UNIX sockets, all of them during a binary upgrade) wakes them all.
+     * EPOLLEXCLUSIVE would wake one, and a client would wait for the next one to come when that one closes it, or dies,
+     * before it accepts. */
+    uint32_t events = socket->accept ? EPOLLIN : EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    cy_err err = loop_epoll_control(self, EPOLL_CTL_ADD, socket->descriptor, events, loop_epoll_mark(socket));
     socket->registered = !cy_failed(err);
     return err;
 }
@@ -104,7 +96,8 @@ static cy_err loop_epoll_arm(void *state, struct loop_socket *socket)
 
 static void loop_epoll_unwatch(void *state, struct loop_socket *socket, bool closing)
 {
-    if (closing && socket->owned) return; /* close does it */
+    /* Close does it, but for a listener that other processes have open too: its clients would wake us for ever. */
+    if (closing && socket->owned && !socket->listener) return;
     cy_err err = loop_epoll_control(state, EPOLL_CTL_DEL, socket->descriptor, 0, 0);
     (void)
         err; /* the owner of a watched descriptor may have closed it already: then nothing is left to remove */

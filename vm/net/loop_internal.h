@@ -228,6 +228,9 @@ void loop_pipe_give(struct loop_pipe *pipe);
 CY_NODISCARD struct buffer *loop_pipe_wrap(struct loop_pipe *pipe);
 struct loop_pipe *loop_pipe_of(const struct buffer *piped_buffer);
 void loop_pipes_free(struct loop *loop);
+/* The system has no descriptor for somebody who waits: pipes that nobody uses give theirs, and none are made for
+ * LIMIT_PIPES_PAUSE_MS. True when there were any: try again. */
+bool loop_pipes_spare(struct loop *loop);
 
 /* Non-blocking and close-on-exec. */
 CY_NODISCARD cy_err loop_system_prepare(int descriptor);

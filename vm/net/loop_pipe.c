@@ -63,7 +63,7 @@ void loop_pipe_give(struct loop_pipe *pipe)
     loop->free_pipe_count++;
 }
 
-void loop_pipes_free(struct loop *loop)
+static void loop_pipes_empty_pool(struct loop *loop)
 {
     while (loop->free_pipes) {
         struct loop_pipe *pipe = loop->free_pipes;
@@ -71,6 +71,19 @@ void loop_pipes_free(struct loop *loop)
         loop->free_pipe_count--;
         loop_pipe_free(pipe);
     }
+}
+
+bool loop_pipes_spare(struct loop *loop)
+{
+    if (!loop->free_pipes) return false;
+    loop_pipes_empty_pool(loop);
+    loop->pipes_paused_ms = loop->now_ms + LIMIT_PIPES_PAUSE_MS;
+    return true;
+}
+
+void loop_pipes_free(struct loop *loop)
+{
+    loop_pipes_empty_pool(loop);
     CHECK(loop->pipe_count == 0);
 }
 

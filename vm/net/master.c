@@ -23,6 +23,7 @@
 #include "vm/net/master_internal.h"
 #include "vm/sys/clock.h"
 #include "vm/sys/file.h"
+#include "vm/sys/output.h"
 #include "vm/sys/process.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ struct master_slot {
     bool replace; /* it cannot follow the others: stop it gracefully and start another one */
     bool reopen_wanted;
     uint32_t sent_number; /* the newest generation it was sent */
+    uint64_t resend_ms;   /* not before: it had no descriptor for that one */
     uint64_t started_ms;
     uint64_t restart_ms; /* pid 0 and not finished: when to fork */
     uint64_t backoff_ms; /* the pause after the next early end */
@@ -53,6 +55,9 @@ struct master_slot {
 struct master {
     const struct master_options *options;
     struct log *log;
+    void (*log_put_before)(void *context, cy_bytes line); /* children get it back */
+    void *log_context_before;
+    uint64_t lost_log_lines; /* since it was told */
     int signals;
     struct master_slot *slots;
     struct pollfd *entries;
@@ -70,10 +75,13 @@ struct master {
     struct builder banner;
     bool stopping;
     bool killed;
+    uint64_t stop_asked_ms; /* when SIGTERM or SIGINT first came; 0: neither did */
     uint64_t drain_end_ms;
-    uint32_t idle_ms;      /* what STOP tells */
-    bool upgrade_told;     /* the log has why it failed; its process has not ended yet */
-    pid_t successor;       /* a binary upgrade: the next master; 0: none */
+    uint32_t idle_ms;             /* what STOP tells */
+    bool upgrade_told;            /* the log has why it failed; its process has not ended yet */
+    bool hup_missed, usr1_missed; /* came while it was starting: it may have read files before that */
+    pid_t successor;              /* a binary upgrade: the next master; 0: none */
+    pid_t heir;            /* it serves, and we leave; never reaped here, so the number stays its own */
     int successor_channel; /* -1: none */
     uint64_t successor_end_ms;
     int predecessor; /* the channel to the master before this one, until we serve; -1: none */
@@ -84,10 +92,28 @@ struct master {
 static uint64_t master_now_ms(void) { return clock_monotonic_ns() / 1000000u; }
 static uint32_t master_slot_count(const struct master *master) { return master->options->worker_count; }
 
+/* -- the log --------------------------------------------------------------------------------------------- */
+
+/* Whoever reads it may stop reading. Workers must be started again all the same, and a master has no thread that could
+ * wait in its place. */
+static void master_log_put(void *context, cy_bytes line)
+{
+    struct master *master = context;
+    char loss[96];
+    if (master->lost_log_lines > 0) {
+        int count =
+            snprintf(loss, sizeof loss, OUTPUT_LOSS_FORMAT, (unsigned long long)master->lost_log_lines);
+        if (output_try(master->log->descriptor, cy_bytes_of(loss, (size_t)count))) master->lost_log_lines = 0;
+    }
+    if (master->lost_log_lines > 0 || !output_try(master->log->descriptor, line)) master->lost_log_lines++;
+}
+
 /* -- opening and closing --------------------------------------------------------------------------------- */
 
 static void master_close(struct master *master)
 {
+    master->log->put = master->log_put_before;
+    master->log->context = master->log_context_before;
     for (uint32_t i = 0; master->slots && i < master_slot_count(master); i++)
         if (master->slots[i].channel >= 0) close(master->slots[i].channel);
     if (master->signals >= 0) close(master->signals);
@@ -109,11 +135,15 @@ static cy_err master_open(struct master *master, const struct master_options *op
     CHECK(options->worker_count >= 1 && options->worker_count <= LIMIT_WORKERS);
     *master = (struct master){.options = options,
                               .log = options->log,
+                              .log_put_before = options->log->put,
+                              .log_context_before = options->log->context,
                               .signals = -1,
                               .generation = -1,
                               .wanted_file = -1,
                               .successor_channel = -1,
                               .predecessor = -1};
+    master->log->put = master_log_put;
+    master->log->context = master;
     master->counters = options->counters ? options->counters : &master->own_counters;
     builder_init(&master->candidate);
     builder_init(&master->wanted);
@@ -143,7 +173,9 @@ static void master_drop_successor(struct master *master, bool end)
     if (end && master->successor > 0) kill(master->successor, SIGKILL);
     if (master->successor_channel >= 0) close(master->successor_channel);
     master->successor_channel = -1;
-    if (!end) master->successor = 0;
+    if (end) return;
+    master->heir = master->successor;
+    master->successor = 0;
 }
 
 static uint64_t master_drain_ms(const struct master *master)
@@ -215,11 +247,11 @@ static bool master_start_worker(struct master *master, uint32_t index, struct ma
     if (pid == 0) {
         const struct master_options *options = master->options;
         close(ours);
-        master_become_child(master);
         /* The master hears of Ctrl-C and the others and tells; a worker that died of it could not finish its
-         * requests. */
-        static const int ignored[] = {SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+         * requests. Supervisors send SIGTERM to all of a service at once. First, while they are blocked. */
+        static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
         for (size_t i = 0; i < CY_COUNT_OF(ignored); i++) signal(ignored[i], SIG_IGN);
+        master_become_child(master);
         err = master_drop_user(options);
         if (cy_failed(err)) {
             log_write(options->log, LOG_ERROR, "cannot become user %s: %s", options->user,
@@ -242,6 +274,7 @@ static bool master_start_worker(struct master *master, uint32_t index, struct ma
     slot->channel = ours;
     slot->ready = slot->stop_sent = slot->replace = slot->reopen_wanted = false;
     slot->sent_number = 0;
+    slot->resend_ms = 0;
     return false;
 }
 
@@ -462,8 +495,16 @@ static void master_upgrade(struct master *master)
             return;
         }
         master->successor_end_ms = master_now_ms() + LIMIT_UPGRADE_READY_MS;
+        master->hup_missed = master->usr1_missed = false;
         log_write(master->log, LOG_INFO, "upgrade: process %d is starting", (int)master->successor);
     }
+}
+
+/* It serves, so it reads signals. What came to us after it had read its files is for it. */
+static void master_pass_on(const struct master *master)
+{
+    if (master->hup_missed) kill(master->heir, SIGHUP);
+    if (master->usr1_missed) kill(master->heir, SIGUSR1);
 }
 
 static void master_on_successor(struct master *master)
@@ -474,10 +515,13 @@ static void master_on_successor(struct master *master)
     cy_err err = master_packet_receive(master->successor_channel, &packet, &descriptor);
     if (descriptor >= 0) close(descriptor);
     if (cy_is(err, CY_ERR_SYSTEM) && (err.detail == EAGAIN || err.detail == EWOULDBLOCK)) return;
-    if (!cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADED) {
+    bool serves = !cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADED;
+    if (serves && process_has_ended(master->successor)) return; /* nobody does: master_successor_ended */
+    if (serves) {
         log_write(master->log, LOG_INFO, "upgrade: process %d serves; this one leaves",
                   (int)master->successor);
         master_stop_as(master, 0, true);
+        master_pass_on(master);
         return;
     }
     if (!cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADE_FAILED) err = packet.err;
@@ -491,17 +535,32 @@ static void master_on_successor(struct master *master)
                                                  : "the new process sent nonsense");
 }
 
+/* Why, in its own words, if it said so before it ended. That it serves does not count any more. */
+static bool master_successor_said(struct master *master, cy_err *err_out)
+{
+    struct master_packet packet;
+    int descriptor;
+    if (master->successor_channel < 0) return false;
+    cy_err err = master_packet_receive(master->successor_channel, &packet, &descriptor);
+    if (descriptor >= 0) close(descriptor);
+    *err_out = packet.err;
+    return !cy_failed(err) && packet.kind == MASTER_PACKET_UPGRADE_FAILED && cy_failed(packet.err);
+}
+
+/* It is reaped: its number may be a stranger's from here on. */
 static void master_successor_ended(struct master *master, int status)
 {
-    if (master->successor_channel >= 0) master_on_successor(master); /* what it said before it ended */
+    char why[128];
+    cy_err err;
     master->successor = 0;
-    if (master->stopping) return;
-    char why[64];
-    if (WIFEXITED(status))
+    if (master_successor_said(master, &err))
+        cy_err_describe(err, false, why, sizeof why);
+    else if (WIFEXITED(status))
         snprintf(why, sizeof why, "the new process ended with exit code %d", WEXITSTATUS(status));
     else
         snprintf(why, sizeof why, "the new process was ended by signal %d", WTERMSIG(status));
-    if (!master->upgrade_told) master_upgrade_failed(master, why);
+    master_drop_successor(master, true);
+    if (!master->stopping && !master->upgrade_told) master_upgrade_failed(master, why);
     master->upgrade_told = false;
 }
 
@@ -576,11 +635,20 @@ static void master_on_listen(struct master *master, uint32_t index, uint32_t num
 }
 
 /* The checker accepted what this worker cannot take (it had no memory, say). Left alone it would serve an older
- * configuration than its siblings for ever; a fresh one starts from the newest. */
-static void master_on_refused(struct master *master, uint32_t index, uint32_t number)
+ * configuration than its siblings for ever; a fresh one starts from the newest. One that has no descriptor for it now,
+ * because its clients have them all, will have one later. */
+static void master_on_refused(struct master *master, uint32_t index, uint32_t number, cy_err cause)
 {
+    struct master_slot *slot = &master->slots[index];
+    if (cy_is(cause, CY_ERR_TOO_MANY)) {
+        log_write(master->log, LOG_WARN,
+                  "worker %u has no descriptor left for generation %u; it is offered again", index, number);
+        if (slot->sent_number == number) slot->sent_number = number - 1;
+        slot->resend_ms = master_now_ms() + MASTER_RETRY_MS;
+        return;
+    }
     log_write(master->log, LOG_ERROR, "worker %u refused generation %u", index, number);
-    if (number == master->generation_number) master->slots[index].replace = true;
+    if (number == master->generation_number) slot->replace = true;
 }
 
 /* False: the worker broke the protocol. */
@@ -591,7 +659,7 @@ static bool master_on_packet(struct master *master, uint32_t index, const struct
     case MASTER_PACKET_LISTEN: master_on_listen(master, index, packet->number, text); return true;
     case MASTER_PACKET_READY: master_on_ready(master, index, text); return true;
     case MASTER_PACKET_ADOPTED:
-        if (cy_failed(packet->err)) master_on_refused(master, index, packet->number);
+        if (cy_failed(packet->err)) master_on_refused(master, index, packet->number, packet->err);
         return true;
     case MASTER_PACKET_ECHO:
         (void)master_send(&master->slots[index], MASTER_PACKET_ECHO, 0, CY_OK, NULL, -1);
@@ -631,7 +699,9 @@ static bool master_tell(struct master *master)
         if (slot->channel < 0) continue;
         uint32_t number = master->generation_number;
         if ((slot->ready || slot->sent_number == 0) && slot->sent_number < number) {
-            if (master_send(slot, MASTER_PACKET_GENERATION, number, CY_OK, NULL, master->generation))
+            if (slot->resend_ms > master_now_ms())
+                full = true;
+            else if (master_send(slot, MASTER_PACKET_GENERATION, number, CY_OK, NULL, master->generation))
                 slot->sent_number = number;
             else
                 full = true;
@@ -649,22 +719,38 @@ static bool master_tell(struct master *master)
 
 /* -- the loop -------------------------------------------------------------------------------------------- */
 
+/* SIGTERM, SIGINT. The second one is for who does not want to wait; that our successor serves and we leave is no first
+ * one. */
+static void master_on_stop(struct master *master)
+{
+    uint64_t now_ms = master_now_ms();
+    if (master->stop_asked_ms == 0) {
+        master->stop_asked_ms = now_ms;
+        master_stop(master, 0);
+    } else if (now_ms - master->stop_asked_ms >= SIGNALS_PAUSE_MS) {
+        master_kill_all(master);
+    }
+}
+
 static void master_on_signal(struct master *master, int signal_number)
 {
+    bool is_order = signal_number == SIGHUP || signal_number == SIGUSR1 || signal_number == SIGUSR2;
+    if (is_order && master->heir > 0) {
+        kill(master->heir, signal_number); /* whoever sent it does not know of the new process yet */
+        return;
+    }
     switch (signal_number) {
     case SIGCHLD: break; /* the loop reaps after every wake-up */
     case SIGHUP:
+        master->hup_missed = true;
         if (!master->stopping) master_load(master);
         break;
     case SIGUSR1:
+        master->usr1_missed = true;
         for (uint32_t i = 0; i < master_slot_count(master); i++) master->slots[i].reopen_wanted = true;
         break;
     case SIGUSR2: master_upgrade(master); break;
-    default: /* SIGTERM, SIGINT */
-        if (master->stopping)
-            master_kill_all(master);
-        else
-            master_stop(master, 0);
+    default: master_on_stop(master);
     }
 }
 

@@ -6,7 +6,8 @@
  * Out:  master_run returns in every worker, with a link to the master; in the master it returns when all is over.
  *
  *     SIGHUP          load, check in a child; accepted: numbered, sealed, sent to every worker; refused: the old one
- *     stays SIGTERM SIGINT  graceful stop: workers finish what they have; a second one, or the drain time, ends them
+ *     stays SIGTERM SIGINT  graceful stop: workers finish what they have; a second one (SIGNALS_PAUSE_MS later), or the
+ *     drain time, ends them. Workers themselves ignore both
  *     SIGUSR1         workers reopen logs
  *     SIGUSR2         binary upgrade: the command we were started with is started again, the listeners in its hands;
  *     once it serves, our workers finish what they have and we leave. Where it fails we go on, and the log says why

@@ -233,6 +233,16 @@ void stream_ready_at_once(struct stream *stream, struct stream_ready *ready)
     stream_post_ready(stream, ready, CY_OK);
 }
 
+bool stream_unwrap(struct stream **stream_pointer)
+{
+    struct stream *stream = *stream_pointer;
+    CHECK(!stream->posted_read && !stream->posted_ready);
+    if (!stream->type->unwrap || stream->unread) return false;
+    struct stream *below = stream->type->unwrap(stream);
+    if (below) *stream_pointer = below;
+    return below != NULL;
+}
+
 void stream_close(struct stream **stream_pointer)
 {
     struct stream *stream = *stream_pointer;

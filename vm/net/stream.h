@@ -70,6 +70,8 @@ struct stream_type {
     void (*shutdown_write)(struct stream *stream);
     void (*abort_on_close)(struct stream *stream);
     void (*close)(struct stream *stream); /* frees; outstanding operations complete with CANCELLED first */
+    /* The stream below, for who gives this one up; frees this one. NULL: not to be had. NULL here: there is none. */
+    struct stream *(*unwrap)(struct stream *stream);
     /* Reads may allow a pipe, writes may have one (loop.h): read->receive.pipe_bytes_max, write->send.pipe. */
     bool takes_pipes;
 };
@@ -133,6 +135,10 @@ static inline bool stream_is_quiet(struct stream *s)
 static inline void stream_shutdown_write(struct stream *s) { s->type->shutdown_write(s); }
 static inline void stream_abort_on_close(struct stream *s) { s->type->abort_on_close(s); }
 void stream_close(struct stream **stream); /* clears the pointer */
+/* For a stream that cannot begin (a handshake that failed): puts the one below in its place, on which its last words are
+ * on their way, so that the connection can be ended in order. Nothing may be outstanding. False: it stays, and there is
+ * only stream_close. */
+bool stream_unwrap(struct stream **stream);
 
 /* -- for carriers --------------------------------------------------------------------------------------- */
 /* `ready` of a carrier without a handshake. */

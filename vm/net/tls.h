@@ -52,7 +52,6 @@ struct tls_server_options {
     const struct tls_certificate *certificates;
     uint32_t certificate_count;
     enum tls_version version_min, version_max; /* 1.2 and 1.3 */
-    cy_bytes alpn; /* lengths and names, ours first (RFC 7301); empty: none is agreed on */
     enum tls_client_certificate client_certificate;
     struct tls_file client_ca;  /* PEM; must be there when client certificates are not off */
     struct tls_file client_crl; /* PEM; empty: nothing is looked up */
@@ -69,9 +68,11 @@ void tls_server_unref(struct tls_server **server);
 /* Does a certificate of ours carry this name (lower case, no dot at its end)? */
 bool tls_server_has_name(const struct tls_server *server, cy_bytes name);
 
-/* Takes the transport, also on failure. It must be ready. The handshake begins with stream_ready_start. */
-CY_NODISCARD cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transport,
-                                      struct stream **stream_out);
+/* Takes the transport, also on failure. It must be ready. The handshake begins with stream_ready_start.
+ * `alpn`: the protocols that are spoken on this stream, lengths and names, ours first (RFC 7301); borrowed as long as
+ * the stream lives; empty: none is agreed on. */
+CY_NODISCARD cy_err tls_server_stream(struct tls_server *server, cy_bytes alpn,
+                                      struct stream *owned_transport, struct stream **stream_out);
 
 /* -- the client's side ------------------------------------------------------------------------------------- */
 
@@ -83,7 +84,6 @@ struct tls_client_options {
     uint32_t depth;                   /* 0: LIMIT_TLS_DEPTH */
     struct tls_file certificate, key; /* of our own; empty: none */
     enum tls_version version_min, version_max;
-    cy_bytes alpn;
 };
 CY_NODISCARD cy_err tls_client_new(const struct tls_client_options *options, struct tls_client **client_out,
                                    struct builder *fault);
@@ -92,10 +92,11 @@ void tls_client_unref(struct tls_client **client);
 /* Equal for clients with equal options: connections and sessions of one may serve the other. TLS_DIGEST_BYTES. */
 cy_bytes tls_client_digest(const struct tls_client *client);
 
-/* A server as that client sees it: the name it must have (a host name or an IP address, in text), and the session to
- * resume. One for each pool of connections. */
-CY_NODISCARD cy_err tls_target_new(struct tls_client *client, cy_bytes name, struct tls_target **target_out);
-/* Is it the one that tls_target_new would make of these? */
+/* A server as that client sees it: the name it must have (a host name or an IP address, in text), the protocols it is
+ * asked for (`alpn` as above, copied), and the session to resume. One for each pool of connections. */
+CY_NODISCARD cy_err tls_target_new(struct tls_client *client, cy_bytes name, cy_bytes alpn,
+                                   struct tls_target **target_out);
+/* Is it the one that tls_target_new would make of these, whatever the protocols? */
 bool tls_target_is(const struct tls_target *target, const struct tls_client *client, cy_bytes name);
 struct tls_target *tls_target_ref(struct tls_target *target);
 void tls_target_unref(struct tls_target **target);

@@ -31,7 +31,8 @@ struct tls_target {
     struct tls_client *client;
     SSL_SESSION *session; /* to resume; NULL: none yet */
     bool is_ip;
-    char name[]; /* with NUL */
+    cy_bytes alpn; /* behind the name */
+    char name[];   /* with NUL */
 };
 
 /* -- clients --------------------------------------------------------------------------------------------- */
@@ -39,7 +40,7 @@ struct tls_target {
 static cy_err tls_client_make_digest(struct tls_client *client, const struct tls_client_options *options)
 {
     const cy_bytes parts[] = {options->ca.content, options->crl.content, options->certificate.content,
-                              options->key.content, options->alpn};
+                              options->key.content};
     uint8_t out[CRYPTO_DIGEST_BYTES_MAX];
     struct builder text;
     builder_init(&text);
@@ -87,11 +88,6 @@ static cy_err tls_client_fill(struct tls_client *client, const struct tls_client
     SSL_CTX_set_verify_depth(context, (int)(options->depth ? options->depth : LIMIT_TLS_DEPTH));
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context, tls_client_on_session);
-    if (options->alpn.count > 0 &&
-        SSL_CTX_set_alpn_protos(context, options->alpn.data, (unsigned)options->alpn.count) != 0) {
-        ERR_clear_error();
-        return CY_ERR(NO_MEMORY);
-    }
     return CY_OK;
 }
 
@@ -140,16 +136,21 @@ cy_bytes tls_client_digest(const struct tls_client *client)
 
 /* -- targets --------------------------------------------------------------------------------------------- */
 
-cy_err tls_target_new(struct tls_client *client, cy_bytes name, struct tls_target **target_out)
+cy_err tls_target_new(struct tls_client *client, cy_bytes name, cy_bytes alpn, struct tls_target **target_out)
 {
     struct address address;
     if (name.count == 0 || name.count > LIMIT_NAME_BYTES || cy_bytes_find(name, 0) < name.count)
         return CY_ERR(BAD_ADDRESS);
-    struct tls_target *target = mem_alloc_zeroed(sizeof *target + name.count + 1);
+    struct tls_target *target = mem_alloc_zeroed(sizeof *target + name.count + 1 + alpn.count);
     if (!target) return CY_ERR(NO_MEMORY);
     target->refs = 1;
     target->client = tls_client_ref(client);
     memcpy(target->name, name.data, name.count);
+    if (alpn.count) {
+        uint8_t *copy = (uint8_t *)target->name + name.count + 1;
+        memcpy(copy, alpn.data, alpn.count);
+        target->alpn = cy_bytes_of(copy, alpn.count);
+    }
     target->is_ip = !cy_failed(address_from_ip(name, 0, &address));
     *target_out = target;
     return CY_OK;
@@ -193,10 +194,17 @@ static bool tls_target_set_name(const struct tls_target *target, SSL *ssl)
     return SSL_set1_host(ssl, target->name) == 1;
 }
 
+/* OpenSSL's answer is 0 when it went well. */
+static bool tls_target_set_alpn(const struct tls_target *target, SSL *ssl)
+{
+    return target->alpn.count == 0 ||
+           SSL_set_alpn_protos(ssl, target->alpn.data, (unsigned)target->alpn.count) == 0;
+}
+
 SSL *tls_target_ssl(struct tls_target *target)
 {
     SSL *ssl = SSL_new(target->client->context);
-    if (!ssl || !tls_target_set_name(target, ssl)) {
+    if (!ssl || !tls_target_set_name(target, ssl) || !tls_target_set_alpn(target, ssl)) {
         SSL_free(ssl);
         ERR_clear_error();
         return NULL;

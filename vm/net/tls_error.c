@@ -30,6 +30,8 @@ static cy_err tls_error_of_certificate(long result)
 
 static cy_err tls_error_of_reason(int reason)
 {
+    if (reason == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL || reason == SSL_R_NO_APPLICATION_PROTOCOL)
+        return CY_ERR_DETAIL(TLS_NO_PROTOCOL, reason);
     /* Alerts that the peer sent are reasons above this. */
     if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
         return CY_ERR_DETAIL(TLS_ALERT, reason - SSL_AD_REASON_OFFSET);

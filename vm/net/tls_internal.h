@@ -64,6 +64,8 @@ struct tls_warm {
 /* -- tls_server.c ---------------------------------------------------------------------------------------------- */
 
 SSL *tls_server_ssl(struct tls_server *server);
+/* What it speaks; `alpn` stays as long as `ssl`. */
+void tls_server_offer(SSL *ssl, cy_bytes *alpn);
 BIO_METHOD *tls_server_method(struct tls_server *server);
 bool tls_server_has_tickets(const struct tls_server *server);
 struct tls_warm *tls_server_warm(struct tls_server *server);

@@ -45,8 +45,6 @@ struct tls_server {
     struct tls_warm warm;
     bool has_tickets;
     enum tls_client_certificate client_certificate;
-    uint8_t *alpn;
-    size_t alpn_bytes;
     uint8_t policy[TLS_DIGEST_BYTES];
 };
 
@@ -98,16 +96,19 @@ static int tls_server_on_name(SSL *ssl, int *alert, void *context)
     return SSL_TLSEXT_ERR_OK;
 }
 
+void tls_server_offer(SSL *ssl, cy_bytes *alpn) { SSL_set_app_data(ssl, alpn); }
+
 /* Ours first. Nothing in common is fatal (RFC 7301 section 3.2): else one protocol's bytes would be read as
  * another's. */
 static int tls_server_on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_bytes,
                               const unsigned char *theirs, unsigned theirs_bytes, void *context)
 {
-    const struct tls_server *server = context;
-    (void)ssl;
+    const cy_bytes *ours = SSL_get_app_data(ssl);
+    (void)context;
+    if (!ours || ours->count == 0) return SSL_TLSEXT_ERR_NOACK;
     unsigned char *chosen = NULL;
-    int result = SSL_select_next_proto(&chosen, out_bytes, server->alpn, (unsigned)server->alpn_bytes, theirs,
-                                       theirs_bytes);
+    int result =
+        SSL_select_next_proto(&chosen, out_bytes, ours->data, (unsigned)ours->count, theirs, theirs_bytes);
     *out = chosen;
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -240,7 +241,7 @@ static cy_err tls_server_load_staple(struct tls_server_entry *entry, const struc
 
 /* -- making ---------------------------------------------------------------------------------------------- */
 
-/* What clients have to show, as a digest. The protocols stand in it too: a session says what was agreed on. */
+/* What clients have to show, as a digest. Not which protocols are spoken: each handshake agrees on one anew. */
 static cy_err tls_server_make_policy(struct tls_server *server, const struct tls_server_options *options)
 {
     uint8_t out[CRYPTO_DIGEST_BYTES_MAX];
@@ -251,7 +252,6 @@ static cy_err tls_server_make_policy(struct tls_server *server, const struct tls
     builder_bytes(&text, options->client_ca.content);
     builder_u64(&text, options->client_crl.content.count);
     builder_bytes(&text, options->client_crl.content);
-    builder_bytes(&text, options->alpn);
     cy_err err = builder_error(&text);
     if (!cy_failed(err)) err = crypto_hash(CRYPTO_SHA256, builder_view(&text), out);
     builder_fini(&text);
@@ -292,7 +292,7 @@ static cy_err tls_server_set_up(struct tls_server *server, SSL_CTX *context,
     SSL_CTX_set_tlsext_servername_arg(context, server);
     SSL_CTX_set_tlsext_status_cb(context, tls_server_on_status);
     SSL_CTX_set_tlsext_status_arg(context, server);
-    if (server->alpn_bytes > 0) SSL_CTX_set_alpn_select_cb(context, tls_server_on_alpn, server);
+    SSL_CTX_set_alpn_select_cb(context, tls_server_on_alpn, NULL);
     return CY_OK;
 }
 _Static_assert(TLS_DIGEST_BYTES >= SSL_MAX_SID_CTX_LENGTH, "the whole session id context is policy");
@@ -381,19 +381,12 @@ static void tls_server_free(struct tls_server *server)
     map_fini(&server->wildcard);
     BIO_meth_free(server->method);
     tls_tickets_fini(&server->tickets);
-    mem_free(server->alpn);
     mem_free(server);
 }
 
 static cy_err tls_server_fill(struct tls_server *server, const struct tls_server_options *options,
                               struct builder *fault)
 {
-    if (options->alpn.count > 0) {
-        server->alpn = mem_alloc(options->alpn.count);
-        if (!server->alpn) return CY_ERR(NO_MEMORY);
-        memcpy(server->alpn, options->alpn.data, options->alpn.count);
-        server->alpn_bytes = options->alpn.count;
-    }
     server->method = tls_bio_method_new();
     server->entries = mem_alloc_zeroed(options->certificate_count * sizeof *server->entries);
     if (!server->method || !server->entries) return CY_ERR(NO_MEMORY);

@@ -32,6 +32,7 @@ struct tls_stream {
     struct tls_pipe pipe;
     struct tls_server *server; /* one of the two */
     struct tls_target *target;
+    cy_bytes alpn;         /* of a server's: what is spoken here */
     struct tls_warm *warm; /* the list of that one */
     struct tls_stream *newer, *older;
     struct stream_read cipher_read;
@@ -583,6 +584,19 @@ static void tls_stream_close(struct stream *stream)
     tls_stream_free(tls);
 }
 
+/* A write on its way stays this struct's, which lives until then. */
+static struct stream *tls_stream_unwrap(struct stream *stream)
+{
+    struct tls_stream *tls = tls_stream_of(stream);
+    struct stream *transport = tls->transport;
+    CHECK(!tls->read && !tls->write && !tls->ready);
+    if (tls->reading) return NULL;
+    tls_stream_drop_buffers(tls);
+    tls->transport = NULL;
+    tls_stream_free(tls);
+    return transport;
+}
+
 static const struct stream_type tls_stream_type = {
     .name = "tls",
     .read = tls_stream_read,
@@ -595,6 +609,7 @@ static const struct stream_type tls_stream_type = {
     .shutdown_write = tls_stream_shutdown_write,
     .abort_on_close = tls_stream_abort_on_close,
     .close = tls_stream_close,
+    .unwrap = tls_stream_unwrap,
 };
 
 /* -- beginning ------------------------------------------------------------------------------------------- */
@@ -618,7 +633,7 @@ static struct tls_stream *tls_stream_new(struct stream *transport, BIO_METHOD *m
     return tls;
 }
 
-cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transport,
+cy_err tls_server_stream(struct tls_server *server, cy_bytes alpn, struct stream *owned_transport,
                          struct stream **stream_out)
 {
     SSL *ssl = tls_server_ssl(server);
@@ -629,6 +644,8 @@ cy_err tls_server_stream(struct tls_server *server, struct stream *owned_transpo
         return CY_ERR(NO_MEMORY);
     }
     tls->server = tls_server_ref(server);
+    tls->alpn = alpn;
+    tls_server_offer(ssl, &tls->alpn);
     tls->warm = tls_server_warm(server);
     *stream_out = &tls->stream;
     return CY_OK;

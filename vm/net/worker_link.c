@@ -109,6 +109,14 @@ static cy_err worker_link_send(struct worker_link *link, enum master_packet_kind
     }
 }
 
+/* More clients than descriptors, and then a reload: that is no reason to leave. The master offers it again. */
+static void worker_link_miss(struct worker_link *link, uint32_t number)
+{
+    cy_err err =
+        worker_link_send(link, MASTER_PACKET_ADOPTED, number, cy_err_from_errno(EMFILE), CY_BYTES_NONE);
+    (void)err; /* a master that is gone says so by itself */
+}
+
 static void worker_link_keep(struct worker_link *link, const struct master_packet *packet,
                              int owned_descriptor)
 {
@@ -119,7 +127,10 @@ static void worker_link_keep(struct worker_link *link, const struct master_packe
         break;
     case MASTER_PACKET_REOPEN_LOGS: link->pending_reopen = true; break;
     case MASTER_PACKET_GENERATION:
-        if (owned_descriptor < 0) break;
+        if (owned_descriptor < 0) {
+            worker_link_miss(link, packet->number);
+            return;
+        }
         if (link->pending_generation >= 0) close(link->pending_generation);
         link->pending_generation = owned_descriptor;
         link->pending_number = packet->number;

@@ -48,6 +48,20 @@ struct output {
 static void output_lock(struct output *output) { CHECK(pthread_mutex_lock(&output->lock) == 0); }
 static void output_unlock(struct output *output) { CHECK(pthread_mutex_unlock(&output->lock) == 0); }
 
+/* A pipe that may be written to takes PIPE_BUF bytes without a wait (POSIX, poll and pipe(7)). */
+bool output_try(int descriptor, cy_bytes text)
+{
+    while (text.count > 0) {
+        struct pollfd room = {.fd = descriptor, .events = POLLOUT};
+        if (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT)) return false;
+        ssize_t count = write(descriptor, text.data, cy_min_size(text.count, PIPE_BUF));
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        text = cy_bytes_skip(text, (size_t)count);
+    }
+    return true;
+}
+
 /* A descriptor that its owner made non-blocking is waited for; we have nothing else to do. */
 static bool output_write_out(struct output *output, const char *text, size_t count)
 {
@@ -101,8 +115,7 @@ static void *output_thread(void *context)
         if (output->count > 0) {
             count = output_take(output, room);
         } else if (output->dropped_untold > 0) {
-            count = (size_t)snprintf(room, sizeof room,
-                                     "(%llu lines were dropped here: nobody read this output)\n",
+            count = (size_t)snprintf(room, sizeof room, OUTPUT_LOSS_FORMAT,
                                      (unsigned long long)output->dropped_untold);
             output->dropped_untold = 0;
         } else {

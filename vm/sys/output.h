@@ -14,6 +14,12 @@
 
 struct output;
 
+#define OUTPUT_LOSS_FORMAT "(%llu lines were dropped here: nobody read this output)\n"
+
+/* One piece at once, in the caller's thread, for who may have no thread: lost when the reader of a pipe has no room.
+ * False then; a piece longer than PIPE_BUF may lose its end. */
+bool output_try(int descriptor, cy_bytes text);
+
 /* Starts the thread; so never before a fork that goes on without exec. The descriptor stays the caller's. */
 CY_NODISCARD cy_err output_new(int descriptor, struct output **output_out);
 /* Never waits. False when it was dropped. A piece longer than LIMIT_OUTPUT_RING_BYTES is always dropped. */

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
@@ -119,10 +120,13 @@ cy_err channel_receive(int channel, void *message, size_t message_bytes_max, siz
     if (count < 0) return cy_err_from_errno(errno);
     int descriptor_count;
     int descriptor = process_take_descriptors(&packet, &descriptor_count);
-    if (count == 0 || descriptor_count > 1 || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
-        if (descriptor >= 0) close(descriptor);
-        return count == 0 ? CY_ERR(CLOSED) : CY_ERR(BAD_FORMAT);
+    bool lost = (packet.msg_flags & MSG_CTRUNC) != 0; /* one was sent and could not be given to us */
+    if (descriptor >= 0 && (lost || descriptor_count > 1 || count == 0)) {
+        close(descriptor);
+        descriptor = -1;
     }
+    if (count == 0) return CY_ERR(CLOSED);
+    if (descriptor_count > 1 || (packet.msg_flags & MSG_TRUNC)) return CY_ERR(BAD_FORMAT);
 #ifndef __linux__
     if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 #endif
@@ -196,6 +200,12 @@ cy_err process_drop_to(const char *user)
     /* "For good" is worth one more call: a saved id would let anyone who takes over the process come back. */
     if (row.pw_uid != 0) CHECK(setuid(0) != 0);
     return CY_OK;
+}
+
+bool process_has_ended(pid_t child)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
 void process_die_with_parent(void)

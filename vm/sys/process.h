@@ -18,8 +18,8 @@
 CY_NODISCARD cy_err channel_pair(int *a_out, int *b_out); /* close-on-exec, blocking */
 /* Sends one packet; `descriptor` -1 for none (the caller keeps its copy). RESET when the other end is gone. */
 CY_NODISCARD cy_err channel_send(int channel, cy_bytes message, int descriptor);
-/* Receives one packet. `*count_out` 0 and CLOSED when the other end is gone. `*descriptor_out` is owned, -1 for
- * none. */
+/* Receives one packet. `*count_out` 0 and CLOSED when the other end is gone. `*descriptor_out` is owned, -1 for none,
+ * also when one was sent and this process has no number left for it: whoever needs it asks again. */
 CY_NODISCARD cy_err channel_receive(int channel, void *message, size_t message_bytes_max, size_t *count_out,
                                     int *descriptor_out);
 
@@ -29,6 +29,8 @@ uint32_t process_raise_descriptors(void);
 uint32_t process_cpu_count(void); /* that this process may use (affinity) */
 /* Becomes `user` (name or number), its group and its groups, for good. */
 CY_NODISCARD cy_err process_drop_to(const char *user);
+/* Has this child of ours ended? It is not reaped by that. */
+bool process_has_ended(pid_t child);
 /* The child gets SIGTERM when its parent dies (Linux; elsewhere the channel's end tells). */
 void process_die_with_parent(void);
 
@@ -36,11 +38,13 @@ void process_die_with_parent(void);
  * their numbers: what is printed would go into a file or a connection. First of all in main. */
 void process_fill_standard_descriptors(void);
 
+/* Two within this time are one: timeout(1) signals its child and then the child's group. */
+enum { SIGNALS_PAUSE_MS = 100 };
 /* A descriptor that becomes readable when one of these signals arrives; they are then blocked for normal delivery.
  * signalfd on Linux, a kqueue elsewhere. */
 CY_NODISCARD cy_err signals_open(const int *signals, size_t count, int *descriptor_out);
 /* The same for SIGINT and SIGTERM (or one of them), but they are not blocked: the first is told on the descriptor, and
- * another one, from 100 ms behind it on, ends the process as the system does it, whatever is running or blocked then.
+ * another one, from SIGNALS_PAUSE_MS behind it on, ends the process as the system does it, whatever is running or blocked then.
  * SIGALRM and its timer are used for that. On failure the descriptor may be open: signals_uncatch, unless it is -1. */
 CY_NODISCARD cy_err signals_catch(const int *signals, size_t count, int *descriptor_out);
 /* Closes what signals_catch opened. A first signal that was not read yet is sent again. `blocked`: the two wait for

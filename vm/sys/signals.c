@@ -8,9 +8,9 @@
  * Invariant: signals_open runs no handler. Those of signals_catch change dispositions and send; what they have to
  *       remember is the disposition itself:
  *
- *       first ─► told on the descriptor ─► for 100 ms further ones do nothing ─► then they do what the system does
+ *       first ─► told on the descriptor ─► for SIGNALS_PAUSE_MS further ones do nothing ─► then they do what the system does
  *
- *       The pause is for senders that send twice for once: timeout(1) signals its child and then the child's group.
+ *       The pause is for senders that send twice for once.
  *       SIGINT and SIGTERM are one in this: either is the first, the other the second.
  */
 #include "vm/sys/process.h"
@@ -22,8 +22,6 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
-
-enum { SIGNALS_PAUSE_US = 100 * 1000 };
 
 static void signals_first(int number);
 
@@ -61,7 +59,7 @@ static bool signals_handle(int number, void (*handler)(int))
 
 static void signals_pause_begins(void)
 {
-    struct itimerval pause = {.it_value = {.tv_usec = SIGNALS_PAUSE_US}};
+    struct itimerval pause = {.it_value = {.tv_usec = SIGNALS_PAUSE_MS * 1000}};
     signals_exchange(signals_first, signals_do_nothing);
     bool begun = signals_handle(SIGALRM, signals_pause_ends) && setitimer(ITIMER_REAL, &pause, NULL) == 0;
     if (!begun) signals_exchange(signals_do_nothing, SIG_DFL);

@@ -6,130 +6,15 @@
  *
  *   peer ── loopback ── server ── proxy ── client ── socket on 127.0.0.1 ── far[0..]
  */
-#include "tests/support/loop_sim.h"
-#include "tests/support/loopback.h"
-#include "tests/unit/http/h2_peer.h"
-#include "vm/http/server.h"
+#include "tests/unit/http/h2_relay.h"
 
 #include <check.h>
-#include <stdio.h>
-
-#define FAR_MAX 4
-
-struct h2_relay {
-    struct loop *loop;
-    struct log log;
-    struct http_client *client;
-    struct http_server *server;
-    struct upstream *upstream;
-    struct http_verdict *verdict;
-    struct h2_peer peer, far[FAR_MAX];
-    unsigned far_count;
-    struct loop_socket *listener;
-    struct loop_accept accept;
-};
-
-static void h2_relay_on_accept(struct loop_op *op)
-{
-    struct loop_accept *accept = CY_CONTAINER_OF(op, struct loop_accept, op);
-    struct h2_relay *relay = CY_CONTAINER_OF(accept, struct h2_relay, accept);
-    struct loop_socket *socket;
-    struct stream *stream;
-    if (cy_failed(op->err)) return;
-    ck_assert_uint_lt(relay->far_count, FAR_MAX);
-    ck_assert(!cy_failed(loop_socket_open(relay->loop, accept->descriptor, &socket)));
-    ck_assert(!cy_failed(stream_tcp_new(relay->loop, socket, &stream)));
-    struct h2_peer *far = &relay->far[relay->far_count++];
-    h2_peer_open(far, relay->loop, stream);
-    far->also = &relay->peer;
-    relay->peer.also = far; /* the newest */
-}
-
-static void h2_relay_on_request(void *context, struct http_exchange *exchange)
-{
-    http_exchange_answer(exchange, ((struct h2_relay *)context)->verdict);
-}
-static void h2_relay_on_gone(void *context, struct http_exchange *exchange)
-{
-    (void)context;
-    (void)exchange;
-}
-
-/* On sockets of this machine, or (`simulated`) on a clock that moves only when everybody waits. */
-static void h2_relay_open_on(struct h2_relay *relay, bool simulated)
-{
-    struct address address;
-    struct stream *near, *far;
-    char url[64];
-    int descriptor;
-    memset(relay, 0, sizeof *relay);
-    if (simulated) {
-        const struct loop_sim_options options = {.seed = 1};
-        struct loop_sim *sim;
-        ck_assert(!cy_failed(loop_sim_new(&options, &relay->loop, &sim)));
-        ck_assert(!cy_failed(address_from_ip(CY_BYTES("127.0.0.1"), 80, &address)));
-        descriptor = loop_sim_listen(sim, &address);
-    } else {
-        ck_assert(!cy_failed(loop_new("poll", &relay->loop)));
-        ck_assert(!cy_failed(address_from_ip(CY_BYTES("127.0.0.1"), 0, &address)));
-        ck_assert(!cy_failed(listen_open(&address, false, 4, &descriptor)));
-        ck_assert(!cy_failed(socket_local_address(descriptor, &address)));
-    }
-    log_init(&relay->log);
-    relay->log.level_min = LOG_ERROR + 1;
-    ck_assert(!cy_failed(loop_socket_open(relay->loop, descriptor, &relay->listener)));
-    relay->accept.op.done = h2_relay_on_accept;
-    loop_accept(relay->listener, &relay->accept);
-    snprintf(url, sizeof url, "h2c://127.0.0.1:%u/base", address_port(&address));
-    const struct http_client_options client = {
-        .loop = relay->loop, .log = &relay->log, .first_byte_timeout_ms = 5000, .keep_alive_ms = 20000};
-    ck_assert(!cy_failed(http_client_new(&client, &relay->client)));
-    ck_assert(!cy_failed(upstream_open(relay->client, cy_bytes_from_text(url), &relay->upstream, NULL)));
-    ck_assert(!cy_failed(
-        http_verdict_proxy(relay->upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &relay->verdict, NULL)));
-    const struct http_server_options server = {.loop = relay->loop,
-                                               .log = &relay->log,
-                                               .client = relay->client,
-                                               .context = relay,
-                                               .on_request = h2_relay_on_request,
-                                               .on_gone = h2_relay_on_gone};
-    ck_assert(!cy_failed(http_server_new(&server, &relay->server)));
-    ck_assert(!cy_failed(loopback_pair(relay->loop, 0, &near, &far)));
-    ck_assert(!cy_failed(http_server_adopt(relay->server, far)));
-    h2_peer_open(&relay->peer, relay->loop, near);
-    h2_peer_greet(&relay->peer);
-}
-
-static void h2_relay_open(struct h2_relay *relay) { h2_relay_open_on(relay, false); }
-
-static void h2_relay_close(struct h2_relay *relay)
-{
-    h2_peer_close(&relay->peer);
-    for (unsigned i = 0; i < relay->far_count; i++) h2_peer_close(&relay->far[i]);
-    loop_socket_close(&relay->listener);
-    http_server_free(&relay->server);
-    http_verdict_unref(&relay->verdict);
-    upstream_unref(&relay->upstream);
-    http_client_free(&relay->client);
-    ck_assert(!cy_failed(loop_flush(relay->loop)));
-    ck_assert_uint_eq(buffer_pool_lent(loop_buffers(relay->loop)), 0);
-    loop_free(&relay->loop);
-}
-
-static struct h2_peer *h2_relay_far(struct h2_relay *relay, unsigned index)
-{
-    for (int i = 0; relay->far_count <= index; i++) {
-        ck_assert_int_lt(i, 20000);
-        h2_peer_turn(&relay->peer);
-    }
-    return &relay->far[index];
-}
 
 /* What gRPC does, in small: a request in pieces, an answer in pieces, trailers at both ends. */
 START_TEST(test_trailers_pass_both_ways)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     h2_peer_head(&relay.peer, 0, 1,
                  ":method: POST\n:scheme: http\n:authority: a.example\n:path: /pkg.Echo/Say\n"
                  "content-type: application/grpc\nte: trailers\ngrpc-timeout: 1S\n");
@@ -188,7 +73,7 @@ END_TEST
 START_TEST(test_streams_share_a_connection)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     for (uint32_t i = 0; i < 50; i++) h2_peer_get(&relay.peer, 2 * i + 1, "/");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -208,7 +93,7 @@ END_TEST
 START_TEST(test_a_full_connection_is_not_the_last)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     h2_peer_get(&relay.peer, 1, "/");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -237,7 +122,7 @@ START_TEST(test_what_the_server_did_not_begin_is_sent_again)
 {
     for (int goaway = 0; goaway < 2; goaway++) {
         struct h2_relay relay;
-        h2_relay_open(&relay);
+        h2_relay_open(&relay, "h2c", "/base", false);
         h2_peer_head(&relay.peer, PEER_END_STREAM, 1,
                      ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
         struct h2_peer *far = h2_relay_far(&relay, 0);
@@ -261,7 +146,7 @@ END_TEST
 START_TEST(test_other_resets_are_failures)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     h2_peer_head(&relay.peer, PEER_END_STREAM, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -287,7 +172,7 @@ END_TEST
 START_TEST(test_a_client_that_goes_away_cancels_upstream)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     h2_peer_get(&relay.peer, 1, "/");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -307,7 +192,7 @@ END_TEST
 START_TEST(test_interim_answers_pass)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     h2_peer_get(&relay.peer, 1, "/");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -339,7 +224,7 @@ START_TEST(test_malformed_answers_are_502)
 {
     for (size_t i = 0; i < CY_COUNT_OF(h2_bad_answers); i++) {
         struct h2_relay relay;
-        h2_relay_open(&relay);
+        h2_relay_open(&relay, "h2c", "/base", false);
         h2_peer_get(&relay.peer, 1, "/");
         struct h2_peer *far = h2_relay_far(&relay, 0);
         h2_peer_greet_back(far);
@@ -356,7 +241,7 @@ START_TEST(test_long_bodies_pass_both_ways)
 {
     enum { TOTAL = 1500000, PIECE = 9000 };
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     static uint8_t bytes[TOTAL];
     for (size_t i = 0; i < TOTAL; i++) bytes[i] = (uint8_t)(i * 2654435761u >> 13);
     h2_peer_head(&relay.peer, 0, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
@@ -368,7 +253,7 @@ START_TEST(test_long_bodies_pass_both_ways)
     uint32_t ids[2] = {1, id};
     size_t sent[2] = {0}, got[2] = {0}, stream_window[2] = {65535, LIMIT_HTTP2_STREAM_WINDOW_BYTES},
            window[2] = {65535,
-                        LIMIT_HTTP2_CONNECTION_WINDOW_BYTES}; /* of our end: said while the test waited */
+                        LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES}; /* of our end: said while the test waited */
     bool ended[2] = {false};
     for (int turn = 0; !ended[0] || !ended[1]; turn++) {
         ck_assert_int_lt(turn, 50000);
@@ -416,7 +301,7 @@ END_TEST
 START_TEST(test_a_request_cut_off_by_its_answer_is_reset)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     h2_peer_head(&relay.peer, 0, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -439,7 +324,7 @@ END_TEST
 START_TEST(test_an_upload_that_nobody_reads_is_bounded)
 {
     struct h2_relay relay;
-    h2_relay_open(&relay);
+    h2_relay_open(&relay, "h2c", "/base", false);
     h2_peer_head(&relay.peer, 0, 1, ":method: POST\n:scheme: http\n:authority: a\n:path: /\n");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -465,12 +350,94 @@ START_TEST(test_an_upload_that_nobody_reads_is_bounded)
 }
 END_TEST
 
+/* Bodies that their clients do not read fill the windows of their streams, and leave others theirs: the connection is
+ * everybody's. */
+START_TEST(test_slow_clients_leave_others_the_connection)
+{
+    enum { SLOW = LIMIT_HTTP2_CONNECTION_WINDOW_BYTES / LIMIT_HTTP2_STREAM_WINDOW_BYTES + 1 };
+    static const uint8_t bytes[16384];
+    struct h2_relay relay;
+    struct h2_frame frame;
+    h2_relay_open(&relay, "h2c", "/base", false);
+    h2_peer_setting(&relay.peer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    h2_peer_frame(far, PEER_SETTINGS, PEER_ACK, 0, CY_BYTES_NONE);
+    for (uint32_t i = 0; i < SLOW; i++) {
+        if (i) h2_peer_get(&relay.peer, 2 * i + 1, "/");
+        uint32_t id = h2_peer_wait(far).id;
+        h2_peer_head(far, 0, id, ":status: 200\n");
+        for (size_t k = 0; k < LIMIT_HTTP2_STREAM_WINDOW_BYTES; k += sizeof bytes)
+            h2_peer_frame(far, PEER_DATA, 0, id, cy_bytes_of(bytes, sizeof bytes));
+    }
+    h2_peer_get(&relay.peer, 2 * SLOW + 1, "/");
+    h2_peer_u32(&relay.peer, PEER_WINDOW, 2 * SLOW + 1, 100);
+    uint32_t id = h2_peer_wait(far).id;
+    h2_peer_head(far, 0, id, ":status: 200\n");
+    h2_peer_frame(far, PEER_DATA, PEER_END_STREAM, id, CY_BYTES("quick"));
+    do {
+        frame = h2_peer_wait(&relay.peer);
+    } while (frame.id != 2 * SLOW + 1 || frame.type != PEER_DATA);
+    ck_assert(cy_bytes_equal(frame.payload, CY_BYTES("quick")));
+    ck_assert_uint_le(buffer_pool_lent_bytes(loop_buffers(relay.loop)),
+                      SLOW * (LIMIT_HTTP2_STREAM_WINDOW_BYTES + 4 * (size_t)LIMIT_BUFFER_BYTES) + (1 << 20));
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES is what the first WINDOW_UPDATE opens, no more: every stream's window. */
+START_TEST(test_the_connection_s_window_at_and_past_the_limit)
+{
+    struct h2_relay relay;
+    struct h2_frame frame;
+    h2_relay_open(&relay, "h2c", "/base", false);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    do {
+        while (!h2_peer_next(far, true, &frame)) h2_peer_turn(far);
+    } while (frame.type != PEER_WINDOW);
+    ck_assert_uint_eq(frame.id, 0);
+    ck_assert_uint_eq(65535 + h2_peer_number(frame.payload, 0), LIMIT_HTTP2_UPSTREAM_WINDOW_BYTES);
+    h2_relay_close(&relay);
+}
+END_TEST
+
+/* Heads are in no window: a server that goes on with 1xx while the client does not read is cut off. */
+START_TEST(test_interim_answers_without_end_are_bounded)
+{
+    struct h2_relay relay;
+    struct h2_frame frame;
+    struct builder head;
+    h2_relay_open(&relay, "h2c", "/base", false);
+    h2_peer_get(&relay.peer, 1, "/");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    uint32_t id = h2_peer_wait(far).id;
+    relay.peer.stalled = true;
+    builder_init(&head);
+    builder_text(&head, ":status: 103\nlink: ");
+    for (int i = 0; i < 8000; i++) builder_u8(&head, 'x');
+    builder_text(&head, "\n");
+    builder_u8(&head, 0);
+    for (int i = 0; i < 400; i++) h2_peer_head(far, 0, id, (const char *)head.data);
+    builder_fini(&head);
+    frame = h2_peer_wait(far);
+    ck_assert_uint_eq(frame.type, PEER_RST);
+    ck_assert_uint_eq(frame.id, id);
+    ck_assert_uint_le(buffer_pool_lent_bytes(loop_buffers(relay.loop)), 40 * LIMIT_BUFFER_BYTES);
+    relay.peer.stalled = false;
+    h2_relay_close(&relay);
+}
+END_TEST
+
 /* A server that says nothing more: 504, and the next request does not go where the first one was lost. */
 START_TEST(test_a_silent_connection_gets_no_more_requests)
 {
     struct h2_relay relay;
     struct h2_frame frame;
-    h2_relay_open_on(&relay, true);
+    h2_relay_open(&relay, "h2c", "/base", true);
     h2_peer_get(&relay.peer, 1, "/");
     struct h2_peer *far = h2_relay_far(&relay, 0);
     h2_peer_greet_back(far);
@@ -509,6 +476,9 @@ Suite *unit_suite_http_h2_client(void)
     tcase_add_test(cases, test_long_bodies_pass_both_ways);
     tcase_add_test(cases, test_a_request_cut_off_by_its_answer_is_reset);
     tcase_add_test(cases, test_an_upload_that_nobody_reads_is_bounded);
+    tcase_add_test(cases, test_slow_clients_leave_others_the_connection);
+    tcase_add_test(cases, test_the_connection_s_window_at_and_past_the_limit);
+    tcase_add_test(cases, test_interim_answers_without_end_are_bounded);
     tcase_add_test(cases, test_a_silent_connection_gets_no_more_requests);
     suite_add_tcase(suite, cases);
     return suite;

@@ -8,14 +8,17 @@
 #include <check.h>
 #include <stdio.h>
 
-static void h2_world_expect_calm(struct h2_world *world)
+/* Gives the last stream that was looked at. */
+static uint32_t h2_world_expect_calm(struct h2_world *world)
 {
     struct h2_frame frame;
     do {
         frame = h2_peer_wait(&world->peer);
     } while (frame.type != PEER_GOAWAY);
     ck_assert_uint_eq(h2_peer_number(frame.payload, 4), NGHTTP2_ENHANCE_YOUR_CALM);
+    uint32_t last_id = h2_peer_number(frame.payload, 0);
     h2_peer_wait_end(&world->peer);
+    return last_id;
 }
 
 static void h2_world_expect_alive(struct h2_world *world, uint32_t id, const char *what)
@@ -130,6 +133,22 @@ static void h2_flood_made_resets(struct h2_world *world, uint32_t count)
     }
 }
 
+/* The same with more DATA than content-length says, which only the last frame shows. */
+static void h2_flood_lengths(struct h2_world *world, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        h2_peer_head(&world->peer, 0, 2 * i + 1, H2_WORLD_POST "content-length: 1\n");
+        h2_peer_frame(&world->peer, PEER_DATA, i % 2 ? PEER_END_STREAM : 0, 2 * i + 1, CY_BYTES("ab"));
+    }
+}
+static void h2_flood_short_lengths(struct h2_world *world, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        h2_peer_head(&world->peer, 0, 2 * i + 1, H2_WORLD_POST "content-length: 2\n");
+        h2_peer_frame(&world->peer, PEER_DATA, PEER_END_STREAM, 2 * i + 1, CY_BYTES("a"));
+    }
+}
+
 struct h2_flood {
     const char *name;
     void (*send)(struct h2_world *world, uint32_t count);
@@ -144,6 +163,8 @@ START_TEST(test_floods_end_in_goaway)
     const struct h2_flood floods[] = {
         {"resets", h2_flood_resets, resets - 1, 2 * resets, 2 * resets + 1},
         {"made resets", h2_flood_made_resets, resets - 1, 2 * resets, 2 * resets + 1},
+        {"lengths", h2_flood_lengths, resets - 1, 3 * resets, 2 * resets + 1},
+        {"short lengths", h2_flood_short_lengths, resets - 1, 3 * resets, 2 * resets + 1},
         {"pings", h2_flood_pings, frames - 10, 3 * frames, 1},
         {"settings", h2_flood_settings, frames - 10, 3 * frames, 1},
         {"priorities", h2_flood_priorities, frames - 10, 3 * frames, 3},
@@ -166,6 +187,27 @@ START_TEST(test_floods_end_in_goaway)
         ck_assert_uint_eq(world.waiting_count, 0);
         h2_world_close(&world);
     }
+}
+END_TEST
+
+/* What came in the same read behind the frame that was too many is not looked at. */
+START_TEST(test_a_flood_ends_at_once)
+{
+    struct h2_world world;
+    h2_world_open(&world, NULL, NULL);
+    h2_peer_greet(&world.peer);
+    h2_flood_resets(&world, LIMIT_HTTP2_RESETS);
+    h2_peer_turn(&world.peer);
+    for (int i = 0; world.peer.writing || world.peer.pending.count; i++) {
+        ck_assert_int_lt(i, 1000);
+        h2_peer_turn(&world.peer);
+    }
+    for (uint32_t i = LIMIT_HTTP2_RESETS; i < LIMIT_HTTP2_RESETS + 200; i++) {
+        h2_peer_get(&world.peer, 2 * i + 1, "/wait");
+        h2_peer_u32(&world.peer, PEER_RST, 2 * i + 1, NGHTTP2_CANCEL);
+    }
+    ck_assert_uint_le(h2_world_expect_calm(&world), 2 * (LIMIT_HTTP2_RESETS + 50) + 1);
+    h2_world_close(&world);
 }
 END_TEST
 
@@ -244,6 +286,7 @@ Suite *unit_suite_http_h2_flood(void)
     tcase_add_test(cases, test_streams_at_and_past_the_limit);
     tcase_add_test(cases, test_windows_at_and_past_the_limits);
     tcase_add_test(cases, test_floods_end_in_goaway);
+    tcase_add_test(cases, test_a_flood_ends_at_once);
     tcase_add_test(cases, test_continuations_at_and_past_the_limit);
     tcase_add_test(cases, test_heads_past_the_limits_are_431);
     suite_add_tcase(suite, cases);

@@ -6,6 +6,7 @@
 #include "tests/unit/http/h2_world.h"
 
 #include "vm/base/mem.h"
+#include "vm/http/h2_session.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -210,6 +211,42 @@ START_TEST(test_draining_finishes_what_runs)
 }
 END_TEST
 
+/* A connection between two requests is told in two steps too: a request may be on its way. */
+START_TEST(test_draining_loses_no_request_between_two)
+{
+    struct h2_world world;
+    h2_world_open(&world, NULL, NULL);
+    h2_peer_greet(&world.peer);
+    h2_peer_get(&world.peer, 1, "/204");
+    ck_assert_uint_eq(h2_peer_wait(&world.peer).type, PEER_HEADERS);
+    http_server_drain(world.server, h2_world_on_drained);
+    h2_peer_head(&world.peer, PEER_END_STREAM, 3,
+                 ":method: POST\n:scheme: http\n:authority: a\n:path: /204\n");
+    struct h2_frame frame, ping = {0};
+    bool answered = false, told = false;
+    for (unsigned goaways = 0; !answered || !told;) {
+        frame = h2_peer_wait(&world.peer);
+        answered |= frame.type == PEER_HEADERS && frame.id == 3;
+        if (frame.type == PEER_GOAWAY) {
+            told = goaways > 0;
+            ck_assert_uint_eq(h2_peer_number(frame.payload, 0), goaways++ ? 3 : 0x7fffffff);
+        }
+        if (frame.type == PEER_PING) ping = frame;
+        if (answered && ping.type == PEER_PING) {
+            h2_peer_frame(&world.peer, PEER_PING, PEER_ACK, 0, CY_BYTES(H2_DRAIN_PING));
+            ping.type = 0;
+        }
+    }
+    h2_peer_wait_end(&world.peer);
+    stream_close(&world.peer.stream);
+    while (!world.drained) {
+        loop_wake(world.loop);
+        ck_assert(!cy_failed(loop_turn(world.loop)));
+    }
+    h2_world_close(&world);
+}
+END_TEST
+
 START_TEST(test_a_name_that_the_connection_is_not_for)
 {
     struct h2_world world;
@@ -367,6 +404,7 @@ Suite *unit_suite_http_h2_server(void)
     tcase_add_test(cases, test_a_closed_connection_ends_all_its_streams);
     tcase_add_test(cases, test_a_request_still_under_way_is_stopped_after_its_answer);
     tcase_add_test(cases, test_draining_finishes_what_runs);
+    tcase_add_test(cases, test_draining_loses_no_request_between_two);
     tcase_add_test(cases, test_a_name_that_the_connection_is_not_for);
     tcase_add_test(cases, test_bodies_through_random_windows);
     tcase_add_test(cases, test_a_window_that_stays_shut);

@@ -50,6 +50,18 @@ static void h2_timeout_expect(const struct h2_world *world, uint64_t begin_ms, u
     ck_assert_uint_le(passed_ms, ms + HEADER_MS + 5);
 }
 
+static void h2_timeout_nothing(struct timer *timer) { (void)timer; }
+
+static void h2_timeout_pass(struct h2_world *world, uint32_t ms)
+{
+    struct timer timer = {.fire = h2_timeout_nothing};
+    loop_timer_set(world->loop, &timer, ms);
+    for (int i = 0; timer_is_set(&timer); i++) {
+        ck_assert_int_lt(i, 20000);
+        ck_assert(!cy_failed(loop_turn(world->loop)));
+    }
+}
+
 START_TEST(test_an_idle_connection_ends_with_goaway)
 {
     struct h2_world world;
@@ -150,6 +162,60 @@ START_TEST(test_a_client_that_does_not_read)
 }
 END_TEST
 
+/* One that reads slowly, but above its least rate: a write takes longer than any of our times, and goes on. */
+START_TEST(test_a_client_that_reads_slowly)
+{
+    struct h2_world world;
+    struct http_server_counters counters;
+    h2_timeout_open(&world);
+    h2_peer_close(&world.peer);
+    h2_world_connect(&world, NULL, 2000);
+    h2_peer_greet(&world.peer);
+    h2_peer_setting(&world.peer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 30);
+    h2_peer_u32(&world.peer, PEER_WINDOW, 0, 1 << 30);
+    h2_peer_get(&world.peer, 1, "/300000");
+    h2_peer_turn(&world.peer);
+    uint64_t begin_ms = loop_now_ms(world.loop);
+    world.peer.stalled = true;
+    for (int i = 0; world.peer.received_bytes < 300000; i++) {
+        ck_assert_int_lt(i, 1000);
+        ck_assert(!world.peer.ended);
+        h2_timeout_pass(&world, 500);
+        world.peer.stalled = false;
+        h2_peer_turn(&world.peer); /* begins a read */
+        world.peer.stalled = true;
+    }
+    ck_assert_uint_ge(loop_now_ms(world.loop) - begin_ms, 5 * BODY_MS);
+    http_server_read_counters(world.server, &counters);
+    ck_assert_uint_eq(counters.connections_open, 1);
+    world.peer.stalled = false;
+    h2_world_close(&world);
+}
+END_TEST
+
+/* One that does not answer the PING of a drain: it is given its time to send what was on its way, and no more. */
+START_TEST(test_a_client_that_does_not_hear_of_the_end)
+{
+    struct h2_world world;
+    h2_timeout_open(&world);
+    h2_peer_greet(&world.peer);
+    h2_peer_get(&world.peer, 1, "/204");
+    h2_peer_turn(&world.peer);
+    ck_assert_uint_eq(h2_timeout_wait(&world).type, PEER_HEADERS);
+    uint64_t begin_ms = loop_now_ms(world.loop);
+    http_server_drain(world.server, h2_world_on_drained);
+    ck_assert_uint_eq(h2_timeout_wait(&world).type, PEER_GOAWAY);
+    ck_assert_uint_eq(h2_timeout_wait(&world).type, PEER_PING);
+    struct h2_frame frame = h2_timeout_wait(&world);
+    ck_assert_uint_eq(frame.type, PEER_GOAWAY);
+    ck_assert_uint_eq(h2_peer_number(frame.payload, 0), 1);
+    h2_timeout_end(&world);
+    ck_assert_uint_ge(loop_now_ms(world.loop) - begin_ms, LIMIT_HTTP2_DRAIN_MS);
+    ck_assert_uint_le(loop_now_ms(world.loop) - begin_ms, LIMIT_HTTP2_DRAIN_MS + 10);
+    h2_world_close(&world);
+}
+END_TEST
+
 Suite *unit_suite_http_h2_timeout(void);
 Suite *unit_suite_http_h2_timeout(void)
 {
@@ -160,6 +226,8 @@ Suite *unit_suite_http_h2_timeout(void)
     tcase_add_test(cases, test_half_a_head);
     tcase_add_test(cases, test_a_stream_whose_window_stays_shut);
     tcase_add_test(cases, test_a_client_that_does_not_read);
+    tcase_add_test(cases, test_a_client_that_reads_slowly);
+    tcase_add_test(cases, test_a_client_that_does_not_hear_of_the_end);
     suite_add_tcase(suite, cases);
     return suite;
 }

@@ -7,6 +7,7 @@
 #include "tests/unit/net/loop_rig.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 START_TEST(test_connect_refused)
 {
@@ -101,6 +102,62 @@ START_TEST(test_listener_closed_inside_its_own_completion)
 }
 END_TEST
 
+struct loop_connect_leaver {
+    struct loop_op op;
+    struct loop_rig_listener *listener;
+};
+static void loop_connect_leave(struct loop_op *op)
+{
+    struct loop_connect_leaver *leaver = CY_CONTAINER_OF(op, struct loop_connect_leaver, op);
+    loop_socket_close(&leaver->listener->socket);
+}
+static int loop_connect_client(const struct address *to)
+{
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(client, (const struct sockaddr *)&to->storage, to->bytes), 0);
+    return client;
+}
+
+/* Two processes have one listening socket, as during a binary upgrade. One learns of a client and leaves before it
+ * accepts: the other one serves it. And whoever has left is not woken by those that come afterwards. */
+START_TEST(test_a_shared_listener_is_served_by_who_stays)
+{
+    struct loop *leaving = loop_rig_new(_i), *staying = loop_rig_new(_i);
+    struct loop_rig_listener first, second = {.loop = staying};
+    loop_rig_listen(leaving, &first);
+    second.accept = (struct loop_accept){.op.done = first.accept.op.done};
+    int copy = dup(loop_socket_descriptor(first.socket));
+    ck_assert(!cy_failed(loop_socket_open(staying, copy, &second.socket)));
+    loop_accept(second.socket, &second.accept);
+    loop_rig_turn(leaving);
+    loop_rig_turn(staying);
+
+    int client = loop_connect_client(&first.address);
+    struct loop_connect_leaver leaver = {.op.done = loop_connect_leave, .listener = &first};
+    loop_post(leaving, &leaver.op); /* before the events of the next turn */
+    loop_rig_turn_until(leaving, &first.end_count, 1);
+    ck_assert_int_eq(first.accepted_count, 0);
+    loop_rig_turn_until(staying, &second.accepted_count, 1);
+
+    int another = loop_connect_client(&first.address);
+    struct loop_counters before, after;
+    struct loop_rig_timer timer = {.timer.fire = loop_rig_count_fire, .loop = leaving};
+    loop_read_counters(leaving, &before);
+    loop_timer_set(leaving, &timer.timer, 30);
+    loop_rig_turn_until(leaving, &timer.fired_count, 1);
+    loop_read_counters(leaving, &after);
+    ck_assert_uint_lt(after.waits - before.waits, 10);
+
+    loop_rig_turn_until(staying, &second.accepted_count, 2);
+    for (int i = 0; i < 2; i++) loop_socket_close(&second.accepted[i]);
+    loop_rig_unlisten(staying, &second);
+    close(client);
+    close(another);
+    loop_free(&leaving);
+    loop_free(&staying);
+}
+END_TEST
+
 /* Out of descriptors: accepting pauses instead of spinning, and goes on when there are some again. */
 START_TEST(test_accept_pauses_when_descriptors_run_out)
 {
@@ -152,6 +209,7 @@ Suite *unit_suite_net_loop_connect(void)
     tcase_add_loop_test(tests, test_connect_cancel, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_accept_many, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_listener_closed_inside_its_own_completion, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_a_shared_listener_is_served_by_who_stays, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_accept_pauses_when_descriptors_run_out, 0, LOOP_RIG_BACKENDS);
     suite_add_tcase(suite, tests);
     return suite;

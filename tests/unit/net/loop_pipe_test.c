@@ -326,6 +326,57 @@ START_TEST(test_without_descriptors_it_is_a_buffer)
 }
 END_TEST
 
+/* A pipe that waits for its next body. */
+static void pipe_make_idle(struct loop *loop)
+{
+    loop->pipes_paused_ms = 0;
+    struct loop_pipe *pipe = loop_pipe_take(loop);
+    ck_assert_ptr_nonnull(pipe);
+    loop_pipe_give(pipe);
+    ck_assert_uint_eq(loop->free_pipe_count, 1);
+}
+
+/* No descriptor is left for a client that waits, then for a connection to an upstream: idle pipes give theirs. */
+START_TEST(test_idle_pipes_give_their_descriptors)
+{
+    struct pipe_world world;
+    struct loop_rig_listener listener;
+    struct loop_rig_op connecting;
+    struct rlimit before, none;
+    struct loop_counters counters;
+    pipe_open(&world, _i, 0);
+    loop_rig_listen(world.loop, &listener);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    pipe_make_idle(world.loop);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)dup(0);
+    close((int)none.rlim_cur);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const struct sockaddr *to = (const struct sockaddr *)&listener.address.storage;
+    ck_assert_int_eq(connect(client, to, listener.address.bytes), 0);
+    loop_rig_turn_until(world.loop, &listener.accepted_count, 1);
+    loop_read_counters(world.loop, &counters);
+    ck_assert_uint_eq(counters.accept_pauses, 0);
+    ck_assert_uint_gt(world.loop->pipes_paused_ms,
+                      world.loop->now_ms); /* or they would be taken back at once */
+    loop_socket_close(&listener.accepted[0]);
+
+    pipe_make_idle(world.loop);
+    loop_rig_init(&connecting, NULL);
+    loop_connect(world.loop, &listener.address, &connecting.connect);
+    loop_rig_turn_until(world.loop, &connecting.done_count, 1);
+    ck_assert(!cy_failed(connecting.err));
+    loop_rig_turn_until(world.loop, &listener.accepted_count, 2);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    loop_socket_close(&connecting.connect.socket);
+    loop_socket_close(&listener.accepted[1]);
+    loop_rig_unlisten(world.loop, &listener);
+    close(client);
+    pipe_close(&world);
+}
+END_TEST
+
 /* splice has no MSG_NOSIGNAL: a program that does nothing about SIGPIPE must live. */
 START_TEST(test_a_reader_that_is_gone_raises_no_signal)
 {
@@ -366,6 +417,7 @@ Suite *unit_suite_net_loop_pipe(void)
 #ifdef __linux__
     tcase_add_test(cases, test_without_memory_it_is_a_buffer_or_an_error);
     tcase_add_loop_test(cases, test_without_descriptors_it_is_a_buffer, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(cases, test_idle_pipes_give_their_descriptors, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(cases, test_a_reader_that_is_gone_raises_no_signal, 0, LOOP_RIG_BACKENDS);
 #endif
     suite_add_tcase(suite, cases);

@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@ struct master_world {
     char listen[64];
     char generation_path[64];
     bool stuck;       /* workers ignore STOP */
+    int gate_write;   /* the test's */
+    int gate;         /* above 0: workers that stop say "stopping", read this until its end, and say "done" */
     bool end_at_once; /* workers end with 0 */
     /* what the test sees */
     pid_t master;
@@ -77,6 +80,13 @@ struct master_test_worker {
     struct builder generation;
     bool stop;
 };
+static void master_test_stop_slowly(const struct master_world *world)
+{
+    char byte;
+    dprintf(world->banner_write, "stopping\n");
+    while (read(world->gate, &byte, 1) != 0) {}
+    dprintf(world->banner_write, "done\n");
+}
 static void master_test_on_message(void *context, const struct worker_message *message)
 {
     struct master_test_worker *worker = context;
@@ -90,7 +100,10 @@ static void master_test_on_message(void *context, const struct worker_message *m
         worker_adopted(worker->link, message->generation_number, adopt);
         break;
     }
-    case WORKER_MESSAGE_STOP: worker->stop = !worker->world->stuck; break;
+    case WORKER_MESSAGE_STOP:
+        worker->stop = !worker->world->stuck;
+        if (worker->world->gate > 0) master_test_stop_slowly(worker->world);
+        break;
     case WORKER_MESSAGE_MASTER_GONE: worker->stop = true; break;
     case WORKER_MESSAGE_REOPEN_LOGS: {
         cy_err err = file_write_all(worker->world->banner_write, CY_BYTES("reopened\n"));
@@ -162,6 +175,7 @@ static void master_test_start(struct master_world *world)
     if (world->master == 0) {
         close(log_ends[0]);
         close(banner_ends[0]);
+        if (world->gate_write > 0) close(world->gate_write);
         dup2(log_ends[1], STDERR_FILENO);
         struct log log;
         log_init(&log);
@@ -208,6 +222,15 @@ static void master_test_await_ready(struct master_world *world)
     ck_assert(master_test_line(world->banner, line, sizeof line));
     ck_assert(!cy_failed(address_from_text(cy_bytes_from_text(line), &world->address)));
     ck_assert_uint_ne(address_port(&world->address), 0);
+}
+/* One of each worker. */
+static void master_test_expect_lines(const struct master_world *world, const char *wanted)
+{
+    char line[128];
+    for (uint32_t i = 0; i < world->worker_count; i++) {
+        ck_assert(master_test_line(world->banner, line, sizeof line));
+        ck_assert_str_eq(line, wanted);
+    }
 }
 static int master_test_exit_code(const struct master_world *world)
 {
@@ -284,6 +307,45 @@ START_TEST(test_killed_worker_is_replaced)
 }
 END_TEST
 
+/* Makes the pipe of the log full, as for a reader that stopped. */
+static void master_test_fill_log(const struct master_world *world)
+{
+    char path[64], filler[4096];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)world->master, STDERR_FILENO);
+    int full = open(path, O_WRONLY | O_NONBLOCK);
+    ck_assert_int_ge(full, 0);
+    memset(filler, '.', sizeof filler);
+    while (write(full, filler, sizeof filler) > 0) {}
+    while (write(full, "\n", 1) > 0) {}
+    close(full);
+}
+
+/* Nobody reads the log: workers are replaced, a reload is taken; and the loss is told when somebody reads again. */
+START_TEST(test_a_log_that_nobody_reads_stops_no_master)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    master_test_start(&world);
+    master_test_await_ready(&world);
+    struct master_answer before, after;
+    master_test_ask_worker(&world, 1, &before);
+    master_test_fill_log(&world);
+    kill(before.pid, SIGKILL);
+    do master_test_ask_worker(&world, 1, &after);
+    while (after.pid == before.pid);
+    master_test_write_generation(&world, "two");
+    kill(world.master, SIGHUP);
+    do master_test_ask_worker(&world, 0, &after);
+    while (strcmp(after.text, "two") != 0);
+    char filler[65536];
+    ck_assert_int_gt(read(world.log, filler, sizeof filler), 0);
+    kill(world.master, SIGUSR2); /* says something */
+    master_test_await_log(&world, "lines were dropped here");
+    master_test_await_log(&world, "no upgrade");
+    ck_assert_int_eq(master_test_stop(&world), 0);
+}
+END_TEST
+
 START_TEST(test_worker_that_keeps_dying_is_started_with_pauses)
 {
     struct master_world world;
@@ -354,6 +416,31 @@ START_TEST(test_reload)
     do master_test_ask_worker(&world, 0, &answer);
     while (strcmp(answer.text, "picky") != 0);
     ck_assert_int_ne(answer.pid, refusing);
+    ck_assert_int_eq(master_test_stop(&world), 0);
+}
+END_TEST
+
+/* Clients have all the descriptors of a worker when a generation comes: it does not leave, and has it a little later. */
+START_TEST(test_a_worker_without_descriptors_is_offered_the_generation_again)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    master_test_start(&world);
+    master_test_await_ready(&world);
+    struct master_answer before, after;
+    master_test_ask_worker(&world, 1, &before);
+    struct rlimit all, none;
+    ck_assert_int_eq(prlimit(before.pid, RLIMIT_NOFILE, NULL, &all), 0);
+    none =
+        (struct rlimit){.rlim_cur = 3, .rlim_max = all.rlim_max}; /* 0 to 2 are open, and poll counts too */
+    ck_assert_int_eq(prlimit(before.pid, RLIMIT_NOFILE, &none, NULL), 0);
+    master_test_write_generation(&world, "two");
+    kill(world.master, SIGHUP);
+    master_test_await_log(&world, "worker 1 has no descriptor left for generation 2");
+    ck_assert_int_eq(prlimit(before.pid, RLIMIT_NOFILE, &all, NULL), 0);
+    do master_test_ask_worker(&world, 1, &after);
+    while (strcmp(after.text, "two") != 0);
+    ck_assert_int_eq(after.pid, before.pid);
     ck_assert_int_eq(master_test_stop(&world), 0);
 }
 END_TEST
@@ -450,7 +537,40 @@ START_TEST(test_second_signal_is_immediate)
     master_test_start(&world);
     master_test_await_ready(&world);
     kill(world.master, SIGTERM);
+    int status;
+    while (waitpid(world.master, &status, WNOHANG) == 0) { /* those that come too soon are still the first */
+        kill(world.master, SIGINT);
+        poll(NULL, 0, SIGNALS_PAUSE_MS / 10);
+    }
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    master_test_await_all_gone(&world);
+}
+END_TEST
+
+/* timeout(1), a supervisor of a whole group, a terminal: the master is told twice and its workers too. They finish. */
+START_TEST(test_a_stop_for_all_is_graceful)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    int gate[2];
+    ck_assert_int_eq(pipe(gate), 0);
+    world.gate = gate[0];
+    world.gate_write = gate[1];
+    world.drain_ms = 600000;
+    master_test_start(&world);
+    close(gate[0]);
+    master_test_await_ready(&world);
+    struct master_answer workers[2];
+    for (unsigned i = 0; i < 2; i++) master_test_ask_worker(&world, i, &workers[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        kill(workers[i].pid, SIGTERM);
+        kill(workers[i].pid, SIGINT);
+    }
+    kill(world.master, SIGTERM);
     kill(world.master, SIGINT); /* not SIGTERM twice: pending ones of a kind are one */
+    master_test_expect_lines(&world, "stopping");
+    close(gate[1]);
+    master_test_expect_lines(&world, "done");
     ck_assert_int_eq(master_test_exit_code(&world), 0);
     master_test_await_all_gone(&world);
 }
@@ -478,11 +598,7 @@ START_TEST(test_other_signals)
     kill(world.master, SIGUSR2);
     master_test_await_log(&world, "no upgrade: how this program was started is not known");
     kill(world.master, SIGUSR1);
-    char line[64];
-    for (int i = 0; i < 2; i++) {
-        ck_assert(master_test_line(world.banner, line, sizeof line));
-        ck_assert_str_eq(line, "reopened");
-    }
+    master_test_expect_lines(&world, "reopened");
     ck_assert_int_eq(master_test_stop(&world), 0);
 }
 END_TEST
@@ -518,15 +634,18 @@ Suite *unit_suite_net_master(void)
     TCase *tests = tcase_create("processes");
     tcase_set_timeout(tests, 20);
     tcase_add_test(tests, test_killed_worker_is_replaced);
+    tcase_add_test(tests, test_a_log_that_nobody_reads_stops_no_master);
     tcase_add_test(tests, test_worker_that_keeps_dying_is_started_with_pauses);
     tcase_add_test(tests, test_port_in_use_is_seen);
     tcase_add_test(tests, test_reload);
+    tcase_add_test(tests, test_a_worker_without_descriptors_is_offered_the_generation_again);
     tcase_add_test(tests, test_a_check_may_ask_for_more);
     tcase_add_test(tests, test_start_with_a_bad_generation);
     tcase_add_test(tests, test_bad_address_ends_the_start);
     tcase_add_test(tests, test_workers_that_are_done_end_the_master);
     tcase_add_test(tests, test_stuck_worker_is_ended_after_the_drain_time);
     tcase_add_test(tests, test_second_signal_is_immediate);
+    tcase_add_test(tests, test_a_stop_for_all_is_graceful);
     tcase_add_test(tests, test_workers_notice_the_masters_death);
     tcase_add_test(tests, test_other_signals);
     tcase_add_test(tests, test_inherited_listener);

@@ -112,8 +112,8 @@ void tls_rig_init(struct tls_rig *rig, const struct tls_server_options *server_g
     tls_rig_must(tls_server_new(&server, &rig->server, &fault), &fault, "server");
     builder_init(&fault);
     tls_rig_must(tls_client_new(&client, &rig->client, &fault), &fault, "client");
-    ck_assert(
-        !cy_failed(tls_target_new(rig->client, cy_bytes_from_text(name ? name : "name.test"), &rig->target)));
+    ck_assert(!cy_failed(tls_target_new(rig->client, cy_bytes_from_text(name ? name : "name.test"),
+                                        rig->client_alpn, &rig->target)));
     if (!rig->loop) rig->loop = loop_rig_new(0);
 }
 
@@ -132,7 +132,7 @@ void tls_rig_connect(struct tls_rig *rig, size_t read_bytes_max)
     struct stream *a, *b, *client, *server;
     ck_assert(!cy_failed(loopback_pair(rig->loop, read_bytes_max, &a, &b)));
     ck_assert(!cy_failed(tls_target_stream(rig->target, a, &client)));
-    ck_assert(!cy_failed(tls_server_stream(rig->server, b, &server)));
+    ck_assert(!cy_failed(tls_server_stream(rig->server, rig->server_alpn, b, &server)));
     tls_rig_init_end(&rig->a, client, a);
     tls_rig_init_end(&rig->b, server, b);
     stream_ready_start(server, &rig->b.ready);

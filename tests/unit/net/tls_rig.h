@@ -28,7 +28,8 @@ struct tls_rig {
     struct tls_server *server;
     struct tls_client *client;
     struct tls_target *target;
-    struct tls_rig_end a, b; /* a: the client */
+    cy_bytes server_alpn, client_alpn; /* set before tls_rig_init */
+    struct tls_rig_end a, b;           /* a: the client */
 };
 
 /* An authority "ca" and a certificate for name.test, *.wild.test and 127.0.0.1; a client that trusts it and wants

@@ -274,7 +274,7 @@ START_TEST(test_random_bytes_fail_the_handshake)
     tls_rig_init(&rig, NULL, NULL, NULL);
     struct stream *stranger, *below, *server;
     ck_assert(!cy_failed(loopback_pair(rig.loop, _i % 7 == 0 ? 5 : 0, &stranger, &below)));
-    ck_assert(!cy_failed(tls_server_stream(rig.server, below, &server)));
+    ck_assert(!cy_failed(tls_server_stream(rig.server, CY_BYTES_NONE, below, &server)));
     uint8_t bytes[600];
     uint32_t state = 12345u + (uint32_t)_i * 7919u;
     for (size_t i = 0; i < sizeof bytes; i++)
