@@ -156,9 +156,9 @@ class Schedule:
     def next(self):
         with self.lock:
             ready = [target for target in self.targets if not target.busy and target.open()]
-            if not self.options.slice:
-                ready = [target for target in ready if target.turns == 0]
             left = self.deadline - time.monotonic()
+            if not self.options.slice:  # one turn each, however long the beginnings take
+                ready, left = [target for target in ready if target.turns == 0], self.slice
             if self.stopping or not ready or left < 1:
                 return None, 0
             target = min(ready, key=lambda target: (target.turns, target.account["flat"]))
