@@ -171,6 +171,7 @@ help:
 	@echo "make valgrind   unit tests, a part of the language tests and a gateway under valgrind"
 	@echo "make fuzz       fuzz targets under libFuzzer for TIME=300 seconds, then damaged .toau files and RPN texts"
 	@echo "make bench      the gateway beside nginx, HAProxy, H2O and Caddy; ROWS=small,8k ROUNDS=7 SECONDS=2"
+	@echo "make bench-mixed  the gateway under mixed load, with reloads and killed workers, for HOLD=3600 seconds"
 	@echo "make bench-micro  small programs beside Lua, LuaJIT, Node and Python; BENCH='--only pure' passes options"
 	@echo "make format     clang-format over all C files"
 	@echo "make docs       write docs/OPCODES.md and docs/STDLIB.md from the tables"
@@ -377,7 +378,7 @@ ROWS ?= all
 PEERS ?= all
 ROUNDS ?= 7
 SECONDS ?= 2
-PROXY_TOOLS := $(OUT)/bench/upstream $(OUT)/bench/relay
+PROXY_TOOLS := $(OUT)/bench/upstream $(OUT)/bench/relay $(OUT)/bench/spinner
 $(PROXY_TOOLS): $(OUT)/bench/%: bench/gateway/%.c | check-deps
 	@mkdir -p $(dir $@)
 	$(call say,CC $@)
@@ -387,6 +388,12 @@ bench-tools: $(PROXY_TOOLS)
 bench: all bench-tools
 	@bench/gateway/run --crownyc $(OUT)/crownyc --tools $(OUT)/bench --rows $(ROWS) --peers $(PEERS) --rounds $(ROUNDS) \
 	    --seconds $(SECONDS) $(BENCH)
+
+# The gateway under everything at once, with reloads and killed workers (docs/BENCH.md): make bench-mixed HOLD=3600
+HOLD ?= 3600
+.PHONY: bench-mixed
+bench-mixed: all bench-tools
+	@bench/gateway/mixed --crownyc $(OUT)/crownyc --tools $(OUT)/bench --seconds $(HOLD) $(BENCH)
 
 # -- papers, layout, installation ----------------------------------------------------------------------------------
 

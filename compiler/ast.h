@@ -152,6 +152,7 @@ struct node {
             enum assign_form form;
             enum path_form path_form; /* of PATH and THROUGH_REF */
             struct node *probe;       /* path_form ADD, APPEND: read, and let go, before `value`; or NULL */
+            struct node *found;       /* the same: map.get of the place, when it may not be there; or NULL */
             struct annotation *check; /* the variable's annotation, when the new value must be checked */
         } assign;
         struct {

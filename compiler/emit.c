@@ -75,6 +75,7 @@ static void emit_exports(struct emitter *emitter, const struct unit *unit, struc
     for (uint32_t i = 0; i < unit->symbols.count; i++) {
         const struct symbol *symbol = unit->symbols.items[i];
         if (!symbol->exported) continue;
+        if (symbol->kind == SYMBOL_GLOBAL && !symbol->needs_global) continue; /* std: written into its uses */
         struct export_entry *entry = &module->exports[module->export_count++];
         entry->name = emit_string(emitter, symbol->name);
         entry->kind = symbol->kind == SYMBOL_FUNCTION ? EXPORT_FUNCTION

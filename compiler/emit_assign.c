@@ -64,22 +64,71 @@ static struct node *emit_assign_root(struct node *target)
     return node;
 }
 
+static const uint8_t emit_assign_opcodes[][2] = {
+    [PATH_SET] = {OP_GLOBAL_PATH_SET, OP_LOCAL_PATH_SET},
+    [PATH_ADD] = {OP_GLOBAL_PATH_ADD, OP_LOCAL_PATH_ADD},
+    [PATH_APPEND] = {OP_GLOBAL_PATH_APPEND, OP_LOCAL_PATH_APPEND},
+};
+
+/* m[k] = map.get(m, k, []) + e, behind the keys. What map.get gives shares the entry's value, so the sum would be a
+ * copy each time. So: when it gave nothing but the default, the sum as it is written; otherwise it is let go, and
+ * m[k] = m[k] + e is one instruction. map.get has said by then that m is no map, and e is evaluated behind it, once. */
+static void emit_assign_path_found(struct code *code, struct node *node, bool local, uint32_t target,
+                                   uint32_t key_count)
+{
+    struct node *call = node->as.assign.found, *value = node->as.assign.value;
+    const struct call_plan *plan = call->as.call.plan;
+    bool append = node->as.assign.path_form == PATH_APPEND;
+    uint32_t temp_before = code->temp_next;
+    uint32_t found = emit_temp(code, call->span), more = emit_temp(code, call->span);
+    struct label end, there;
+    emit_label_init(&end);
+    emit_label_init(&there);
+    emit_expression(code, call);
+    emit_local_set(code, call->span, found);
+    emit_expression(code, value);
+    emit_local_set(code, value->span, more);
+    emit_local_get(code, call->span, found, false);
+    struct node *otherwise = NULL;
+    if (plan ? plan->count > 2 : call->as.call.argument_count > 2)
+        otherwise = plan ? plan->values[2] : call->as.call.arguments[2].value;
+    if (otherwise)
+        emit_expression(code, otherwise);
+    else
+        emit_op(code, call->span, OP_NIL);
+    emit_op(code, call->span, OP_EQ);
+    emit_jump(code, call->span, OP_JUMP_IF_FALSE, 0, 0, &there);
+    emit_local_get(code, call->span, found, true);
+    emit_local_get(code, value->span, more, true);
+    if (append) emit_op_a(code, value->span, OP_LIST, 1);
+    emit_op(code, call->span, OP_ADD);
+    emit_op_ab(code, node->as.assign.target->span, emit_assign_opcodes[PATH_SET][local], target, key_count);
+    emit_jump(code, call->span, OP_JUMP, 0, 0, &end);
+    emit_bind(code, &there);
+    emit_op(code, call->span, OP_NIL);
+    emit_local_set(code, call->span, found);
+    emit_local_get(code, value->span, more, true);
+    emit_op_ab(code, node->as.assign.target->span, emit_assign_opcodes[node->as.assign.path_form][local],
+               target, key_count);
+    emit_bind(code, &end);
+    code->temp_next = temp_before;
+}
+
 /* Behind the keys: the value, and the instruction on `target`, a slot or a module variable. */
 static void emit_assign_path_value(struct code *code, struct node *node, bool local, uint32_t target,
                                    uint32_t key_count)
 {
-    static const uint8_t opcodes[][2] = {
-        [PATH_SET] = {OP_GLOBAL_PATH_SET, OP_LOCAL_PATH_SET},
-        [PATH_ADD] = {OP_GLOBAL_PATH_ADD, OP_LOCAL_PATH_ADD},
-        [PATH_APPEND] = {OP_GLOBAL_PATH_APPEND, OP_LOCAL_PATH_APPEND},
-    };
+    if (node->as.assign.found) {
+        emit_assign_path_found(code, node, local, target, key_count);
+        return;
+    }
     if (node->as.assign.probe) {
         emit_expression(code, node->as.assign.probe);
         emit_op(code, node->as.assign.probe->span, OP_POP);
     }
     emit_expression(code, node->as.assign.value);
-    emit_op_ab(code, node->as.assign.target->span, opcodes[node->as.assign.path_form][local], target,
-               key_count);
+    emit_op_ab(code, node->as.assign.target->span, emit_assign_opcodes[node->as.assign.path_form][local],
+               target, key_count);
 }
 
 /* A root that may not be written itself: its value must be a ref, and the write goes into the cell. */

@@ -8,6 +8,7 @@
 #include "compiler/resolve_internal.h"
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
+#include "vm/code/native_table.h"
 #include "vm/code/opcode.h"
 
 static void resolve_stmt(struct resolver *resolver, struct node *node);
@@ -96,14 +97,36 @@ static bool resolve_stmt_same_place(const struct node *a, const struct node *b)
     }
 }
 
-/* Whether `place = value` has the form place + e: the leftmost operand of a chain of + is the place. Gives the node
- * whose left it is. */
+/* The argument for a native's parameter `index`; NULL when it was not given. */
+static const struct node *resolve_stmt_argument(const struct node *call, uint32_t index)
+{
+    const struct call_plan *plan = call->as.call.plan;
+    if (plan) return index < plan->count ? plan->values[index] : NULL;
+    return index < call->as.call.argument_count ? call->as.call.arguments[index].value : NULL;
+}
+
+/* Whether `call` is map.get(m, k), or map.get(m, k, "") or map.get(m, k, []), of the place m[k]. */
+static bool resolve_stmt_gets_place(const struct node *call, const struct node *place)
+{
+    if (call->kind != NODE_CALL || place->kind != NODE_INDEX || !call->as.call.known) return false;
+    const struct symbol *known = call->as.call.known;
+    if (known->kind != SYMBOL_NATIVE || known->native->number != NATIVE_map_get) return false;
+    const struct node *map = resolve_stmt_argument(call, 0), *key = resolve_stmt_argument(call, 1),
+                      *otherwise = resolve_stmt_argument(call, 2);
+    bool empty = !otherwise || (otherwise->kind == NODE_STR && otherwise->as.text.count == 0) ||
+                 (otherwise->kind == NODE_LIST && otherwise->as.items.count == 0);
+    return empty && map && key && resolve_stmt_same_key(place->as.index.index, key) &&
+           resolve_stmt_same_place(place->as.index.target, map);
+}
+
+/* Whether `place = value` has the form place + e: the leftmost operand of a chain of + is the place, or map.get of it.
+ * Gives the node whose left it is. */
 static struct node *resolve_stmt_find_addition(struct node *value, const struct node *place)
 {
     struct node *node = value;
     while (node->kind == NODE_BINARY && node->op == TOKEN_PLUS) {
         struct node *left = node->as.binary.left;
-        if (resolve_stmt_same_place(place, left)) return node;
+        if (resolve_stmt_same_place(place, left) || resolve_stmt_gets_place(left, place)) return node;
         node = left;
     }
     return NULL;
@@ -182,7 +205,10 @@ static void resolve_stmt_choose_path_form(struct node *assign, const struct symb
     if (!value) return;
     assign->as.assign.path_form = one_item ? PATH_APPEND : PATH_ADD;
     assign->as.assign.value = value;
-    if (!resolve_stmt_cannot_fail(value)) assign->as.assign.probe = left;
+    if (left->kind == NODE_CALL)
+        assign->as.assign.found = left;
+    else if (!resolve_stmt_cannot_fail(value))
+        assign->as.assign.probe = left;
 }
 
 /* A variable with a checked kind keeps it under + only when that kind is str or list. */

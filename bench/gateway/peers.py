@@ -59,20 +59,24 @@ def children_of(pid):
     return sorted(found)
 
 
-def start(command, cpu, log, env=None, cwd=None, stdout=None):
-    """A child on one CPU that ends when this process does."""
+def ends_with_us(cpu=None):
+    """For preexec_fn: the child ends when this process does, and stays on one CPU."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def prepare():
         if hasattr(libc, "prctl"):
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if hasattr(os, "sched_setaffinity"):
+        if cpu is not None and hasattr(os, "sched_setaffinity"):
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {cpu})
+    return prepare
 
+
+def start(command, cpu, log, env=None, cwd=None, stdout=None):
+    """A child on one CPU that ends when this process does."""
     with open(log, "ab") as err:
         return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=stdout or err,
-                                stderr=err, env=env, cwd=cwd, preexec_fn=prepare, start_new_session=True)
+                                stderr=err, env=env, cwd=cwd, preexec_fn=ends_with_us(cpu), start_new_session=True)
 
 
 def end(process, workers=()):
@@ -108,19 +112,48 @@ def make_certificate(folder):
     return pem, key
 
 
+def connect(port, host, secure, alpn):
+    connection = socket.create_connection(("127.0.0.1", port), timeout=2)
+    if not secure:
+        return connection
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols([alpn])
+    try:
+        return context.wrap_socket(connection, server_hostname=host)
+    except BaseException:
+        connection.close()
+        raise
+
+
 def answers(port, host, secure=False):
     """The status of one GET; None when nobody answers."""
-    with contextlib.suppress(OSError):
-        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
-            if secure:
-                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-                connection = context.wrap_socket(connection, server_hostname=host)
-            connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-            with connection.makefile("rb") as answer:
-                match = re.match(rb"HTTP/1\.[01] (\d+) ", answer.readline())
-                return int(match.group(1)) if match else None
+    with contextlib.suppress(OSError), connect(port, host, secure, "http/1.1") as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        with connection.makefile("rb") as answer:
+            match = re.match(rb"HTTP/1\.[01] (\d+) ", answer.readline())
+            return int(match.group(1)) if match else None
+    return None
+
+
+def answers_http2(port, host, secure=False):
+    """The same over HTTP/2: the status of stream 1, packed (RFC 7541: 0x88 is `:status: 200`)."""
+    def literal(index, value):
+        return bytes([index, len(value)]) + value.encode()
+
+    head = b"\x82\x84" + (b"\x87" if secure else b"\x86") + literal(0x01, host)  # GET, /, scheme, :authority
+    with contextlib.suppress(OSError), connect(port, host, secure, "h2") as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+                           + bytes((0, 0, len(head), 1, 5, 0, 0, 0, 1)) + head)
+        with connection.makefile("rb") as answer:
+            while len(header := answer.read(9)) == 9:
+                payload = answer.read(int.from_bytes(header[:3], "big"))
+                if header[3] == 1:  # HEADERS
+                    block = payload[5:] if header[4] & 0x20 else payload
+                    while block and block[0] & 0xe0 == 0x20:  # a change of the table's size
+                        block = block[1:]
+                    return 200 if block[:1] == b"\x88" else 0
     return None
 
 
@@ -128,7 +161,8 @@ class Setting:
     """What every peer is told: where the upstream is, which hosts there are, how large answers are, and so on."""
 
     def __init__(self, folder, upstream_port, hosts, body_bytes, certificate, crownyc, gateway, tools, cpu,
-                 connections):
+                 connections, http2=False):
+        self.http2 = http2  # that and nothing else is asked for, over TLS or with prior knowledge
         self.body_bytes, self.certificate = body_bytes, certificate  # (PEM, key), or None: plain
         self.folder, self.upstream_port, self.hosts = pathlib.Path(folder), upstream_port, hosts
         self.crownyc, self.gateway, self.tools, self.cpu, self.connections = crownyc, gateway, tools, cpu, connections
@@ -181,7 +215,8 @@ class Peer:
         deadline = time.monotonic() + READY_S
         status = None
         while time.monotonic() < deadline and self.process.poll() is None:
-            status = answers(self.port, self.setting.hosts[-1], self.setting.certificate is not None)
+            ask = answers_http2 if self.setting.http2 else answers
+            status = ask(self.port, self.setting.hosts[-1], self.setting.certificate is not None)
             if status == 200:
                 break
             time.sleep(0.02)
@@ -257,8 +292,9 @@ class Nginx(Peer):
 
     def configure(self):
         secure = " ssl" if self.setting.certificate else ""
+        secure += " http2" if self.setting.http2 else ""
         tls = ""
-        if secure:
+        if self.setting.certificate:
             pem, key = self.setting.certificate
             tls = f"ssl_certificate {pem}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;"
         server = "server {{ listen 127.0.0.1:{}{}; server_name {}; location / {{ proxy_pass http://bench; }} }}"
@@ -282,6 +318,8 @@ class Haproxy(Peer):
         secure = ""
         if self.setting.certificate:
             secure = f" ssl crt {self.setting.certificate[0].with_suffix('.both')} ssl-min-ver TLSv1.3"
+        if self.setting.http2:
+            secure += " alpn h2" if self.setting.certificate else " proto h2"
         self.launch([self.program, "-db", "-f", self.fill("haproxy.cfg", BUFFER=buffers, SECURE=secure)])
 
 
@@ -308,12 +346,15 @@ class Caddy(Peer):
         secure, tls = "http", ""
         if self.setting.certificate:
             secure, tls = "https", "\ttls {} {} {{\n\t\tprotocols tls1.3\n\t}}\n".format(*self.setting.certificate)
+        protocols = "h1"
+        if self.setting.http2:
+            protocols = "h1 h2" if self.setting.certificate else "h1 h2c"
         sites = "".join(site.format(host, self.port, self.setting.upstream_port, secure, tls)
                         for host in self.setting.hosts)
         env = dict(os.environ, GOMAXPROCS="1", HOME=str(self.folder), XDG_DATA_HOME=str(self.folder),
                    XDG_CONFIG_HOME=str(self.folder))
-        self.launch([self.program, "run", "--adapter", "caddyfile", "--config", self.fill("Caddyfile", SITES=sites)],
-                    env=env)
+        config = self.fill("Caddyfile", SITES=sites, PROTOCOLS=protocols)
+        self.launch([self.program, "run", "--adapter", "caddyfile", "--config", config], env=env)
 
 
 PEERS = [Nginx, Haproxy, H2o, Caddy, Crownyc, Relay]
@@ -330,6 +371,27 @@ class Upstream:
             raise Fault("the upstream does not start: see upstream.out")
         self.port = int(line)
         self.workers = [self.process.pid]
+
+    def end(self):
+        end(self.process)
+
+
+class Spinner:
+    """bench/gateway/spinner.c on the proxies' CPU, above our own priority."""
+
+    def __init__(self, tools, cpu, folder, share_percent):
+        priority = 10 + (os.sched_getparam(0).sched_priority if hasattr(os, "sched_getparam") else 0)
+        log = pathlib.Path(folder) / "spinner.err"
+        self.process = start([tools / "spinner", share_percent, priority], cpu, log, stdout=subprocess.PIPE)
+        if self.process.stdout.readline().strip() != b"ready":
+            self.end()
+            said = log.read_text(encoding="utf-8", errors="replace").strip()
+            raise Fault(f"--share: the spinner does not start (it needs root, or CAP_SYS_NICE): {said}")
+
+    def cpu_s(self):
+        """CPU time that it has taken so far."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self):
         end(self.process)

@@ -2,7 +2,8 @@
 #
 # tests/limit/large_programs.py: sources that are large in one way each, what they print, and how to run them.
 #
-# In:   a name of PROGRAMS. Out: compiled, saved, reloaded and run; the time of compiling.
+# In:   a name of PROGRAMS. Out: compiled, saved, reloaded and run, written as RPN text and read back to equal bytes;
+#       the time of compiling.
 # Not here: which of them are quick (large_programs_test.py, large_programs_slow_test.py).
 
 import os
@@ -28,6 +29,11 @@ def chain(first, link, count):
 
 def strings():
     return main("let xs = [" + many(100_000, '"s{i}",\n') + "]\nprint(len(xs), xs[99999])")
+
+
+def native_calls():
+    """More calls of natives than an opcode can name natives."""
+    return main("let n = 0\n" + many(70_000, 'n = n + len("{i}")\n') + "print(n)")
 
 
 def functions():
@@ -122,6 +128,7 @@ def map_entries():
 
 PROGRAMS = {
     "strings": (strings, "100000 s99999"),
+    "native_calls": (native_calls, "338890"),
     "functions": (functions, "1 65538 70002"),
     "functions_that_call": (functions_that_call, "69999"),
     "long_sum": (long_sum, "100001"),
@@ -151,6 +158,17 @@ def compile_source(name, text):
     return done, time.monotonic() - start
 
 
+def round_trip(name):
+    """Whether NAME.toau has its bytes again after having been text, and what was run last."""
+    text = subprocess.run([CROWNYC, "rpn", f"{name}.toau"], capture_output=True).stdout
+    pathlib.Path(f"{name}.rpn").write_bytes(text)
+    done = subprocess.run([CROWNYC, "compile", "--quiet", f"{name}.rpn", "-o", f"{name}.again"], capture_output=True,
+                          text=True)
+    same = done.returncode == 0
+    same = same and pathlib.Path(f"{name}.again").read_bytes() == pathlib.Path(f"{name}.toau").read_bytes()
+    return same, done
+
+
 def run(names):
     passed = failed = 0
     for name in names:
@@ -159,6 +177,8 @@ def run(names):
         if done.returncode == 0:
             done = subprocess.run([CROWNYC, "run", f"{name}.toau"], capture_output=True, text=True)
         good = done.returncode == 0 and done.stdout.rstrip("\n") == expected
+        if good:
+            good, done = round_trip(name)
         print(f"{'ok' if good else 'FAILED'}: {name}, compiled in {seconds:.1f} s")
         if not good:
             print(f"  exit code {done.returncode}, stdout {done.stdout[:300]!r}, stderr {done.stderr[:600]!r}")

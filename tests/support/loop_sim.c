@@ -32,6 +32,7 @@ struct loop_sim_end {
     unsigned events;            /* edges not reported yet */
     uint8_t *bytes;             /* window_bytes of room */
     uint32_t begin, visible, end;
+    uint32_t held_bytes;        /* of what is on its way: not before more is sent, or FIN (MSG_MORE) */
     bool fin_sent, fin_visible; /* of the direction that ends here */
     bool reset;
     bool connecting;
@@ -179,7 +180,6 @@ static void loop_sim_compact(struct loop_sim_end *end)
 static ssize_t loop_sim_send(void *state, struct loop_socket *socket, const struct iovec *parts,
                              int part_count, bool more)
 {
-    (void)more;
     struct loop_sim *sim = state;
     struct loop_sim_end *end = loop_sim_end_at(sim, socket->descriptor);
     if (end->reset) return -ECONNRESET;
@@ -197,6 +197,10 @@ static ssize_t loop_sim_send(void *state, struct loop_socket *socket, const stru
         to->end += (uint32_t)part;
         done += part;
     }
+    if (!more)
+        to->held_bytes = 0;
+    else if (count == total)
+        to->held_bytes += (uint32_t)count;
     end->send_blocked = count < total;
     if (end->send_blocked && space > count)
         end->events |= LOOP_EVENT_WRITE; /* short for no reason: go on at once */
@@ -272,6 +276,7 @@ static int loop_sim_shutdown_send(void *state, struct loop_socket *socket)
     struct loop_sim_end *end = loop_sim_end_at(sim, socket->descriptor);
     if (end->reset || end->peer < 0) return -ENOTCONN;
     sim->ends[end->peer].fin_sent = true;
+    sim->ends[end->peer].held_bytes = 0;
     return 0;
 }
 
@@ -279,6 +284,7 @@ static void loop_sim_break(struct loop_sim *sim, struct loop_sim_end *end)
 {
     (void)sim;
     end->reset = true;
+    end->held_bytes = 0;
     end->end = end->visible; /* what is on its way never arrives */
     end->events |= LOOP_EVENT_READ | LOOP_EVENT_WRITE | LOOP_EVENT_ERROR | LOOP_EVENT_PEER_CLOSED;
 }
@@ -292,6 +298,7 @@ static void loop_sim_close_end(struct loop_sim *sim, int descriptor, bool abort)
         struct loop_sim_end *peer = &sim->ends[end->peer];
         peer->peer = -1;
         peer->fin_sent = true;
+        if (!abort && end->begin == end->end) peer->held_bytes = 0;
         if (abort || end->begin < end->end) loop_sim_break(sim, peer); /* unread bytes: TCP resets too */
     }
     mem_free(end->bytes);
@@ -313,8 +320,8 @@ static bool loop_sim_arrive(struct loop_sim *sim, struct loop_sim_end *end)
         end->events |= end->refused ? LOOP_EVENT_ERROR : LOOP_EVENT_WRITE;
         moved = true;
     }
-    if (end->visible < end->end) {
-        end->visible += (uint32_t)loop_sim_piece(sim, end->end - end->visible);
+    if (end->visible + end->held_bytes < end->end) {
+        end->visible += (uint32_t)loop_sim_piece(sim, end->end - end->held_bytes - end->visible);
         end->events |= LOOP_EVENT_READ;
         moved = true;
     } else if (end->fin_sent && !end->fin_visible && !end->reset) {

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -24,7 +25,7 @@ def tools(folder):
     """Copies of the two tools: whoever still runs from this folder afterwards was left behind."""
     copy = folder / "tools"
     copy.mkdir()
-    for name in ("relay", "upstream"):
+    for name in ("relay", "upstream", "spinner"):
         shutil.copy2(BUILD / "bench" / name, copy / name)
     return copy
 
@@ -45,9 +46,9 @@ def running_with(text):
     return found
 
 
-def sound(one, name):
-    """A megabyte may take longer than the part of a second that a row has here; nothing may be wrong."""
-    return one["faults"] == 0 and (one["answered"] > 0 or name.endswith("1m"))
+def sound(one):
+    """Nothing is wrong, and something was answered, maybe after the part of a second that a row has here."""
+    return one["faults"] == 0 and one["p50"] > 0
 
 
 def test_every_kind_of_row(folder):
@@ -56,14 +57,19 @@ def test_every_kind_of_row(folder):
     check_equal(code, EXIT_OK, f"exit code\n{out}\n{err}")
     told = json.loads((folder / "a.json").read_text())
     rows = told["rows"]
-    for name in ("tls", "tls1m"):
+    for name in ("tls", "tls1m", "tlsnew", "h2", "h2c"):
         ours = rows[name]["table"][0]
-        check(ours["proxy"] == "crownyc" and sound(ours, name), f"{name}: {ours}")
+        check(ours["proxy"] == "crownyc" and sound(ours), f"{name}: {ours}")
     for name in ("small", "8k", "1m", "new"):
         table = {one["proxy"]: one for one in rows[name]["table"]}
         check_equal(set(table), {"crownyc", "relay"}, f"proxies of {name}")
-        check(all(sound(one, name) for one in table.values()), f"{name}: {table}")
+        check(all(sound(one) for one in table.values()), f"{name}: {table}")
         check(rows[name]["alone_per_second"] > 0, f"{name}: the upstream alone")
+    surcharge = rows["surcharge"]["table"][0]
+    check(surcharge["proxy"] == "crownyc" and surcharge["faults"] == 0, f"surcharge: {surcharge}")
+    difference = surcharge["tls_us"] - surcharge["plain_us"]
+    check(abs(difference - surcharge["surcharge_us"]) < 0.01, f"surcharge: {surcharge}")
+    check_equal(surcharge.get("ratio", 1), 1, "our surcharge beside our own")
     check_equal(rows["rate"]["rate"], 200, "rate")
     check_equal([part["routes"] for part in rows["routes"]["by_routes"]], [1, 20], "routes")
     idle = rows["idle"]["table"][0]
@@ -71,6 +77,34 @@ def test_every_kind_of_row(folder):
     check_in("generator and upstream without a proxy", out, "the tables")
     for part in ("| proxy |", "## small", "## Commands", "--expect-length 1048576"):
         check_in(part, (folder / "a.md").read_text(), "the Markdown")
+    check_equal(running_with(str(folder / "tools")), [], "processes that were left")
+
+
+def may_be_real_time():
+    try:
+        return os.sched_getscheduler(0) == os.SCHED_FIFO or subprocess.run(
+            ["chrt", "-f", "20", "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def test_a_share_of_the_cpu(folder):
+    code, out, err = drive(folder, "--peers", "crownyc", "--rows", "small", "--share", "50", "--seconds", "0.5",
+                           "--json", folder / "a.json")
+    if len(os.sched_getaffinity(0)) < 2:
+        check_equal(code, EXIT_USAGE, "exit code with one CPU")
+        check_in("--share needs two CPUs", err, "message")
+        return
+    if not may_be_real_time():
+        check_equal(code, EXIT_PROGRAM, "exit code where the spinner may not be")
+        check_in("the spinner does not start", err, "message")
+        return
+    check_equal(code, EXIT_OK, f"exit code\n{out}\n{err}")
+    told = json.loads((folder / "a.json").read_text())
+    ours = told["rows"]["small"]["table"][0]
+    check_equal((told["share"], ours["faults"]), (50, 0), "share and faults")
+    check(0.4 < ours["cpu_part"] < 0.8, f"what the spinner left: {ours}")
+    check_in("--share 50: a spinner leaves", out, "the tables")
     check_equal(running_with(str(folder / "tools")), [], "processes that were left")
 
 
@@ -87,7 +121,8 @@ def test_what_fails_is_told(folder):
 def test_wrong_calls(folder):
     own = tools(folder)
     for words, part in ((["--rows", "smal"], "no row `smal`"), (["--peers", "nginks"], "no peer `nginks`"),
-                        (["--rounds", "0"], "above 0")):
+                        (["--rounds", "0"], "above 0"), (["--share", "4"], "from 5 to 95, not 4"),
+                        (["--share", "96"], "from 5 to 95, not 96")):
         code, _, err = drive(folder, *words, own_tools=own)
         check_equal(code, EXIT_USAGE, f"exit code of {words}")
         check_in(part, err, "message")

@@ -76,9 +76,16 @@ def memory_bytes(pid):
         return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024
 
 
+def is_socket(link):
+    try:
+        return os.readlink(link).startswith("socket:")
+    except FileNotFoundError:  # closed since the folder was read
+        return False
+
+
 def socket_count(pid):
     links = [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
-    return sum(os.readlink(link).startswith("socket:") for link in links if os.path.islink(link))
+    return sum(is_socket(link) for link in links)
 
 
 def read_some(connection, count):

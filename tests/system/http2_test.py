@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from certificates import Authority  # noqa: E402
 from harness import (CROWNYC, DEADLINE_S, Gateway, Program, Upstream, check, check_equal, check_in,  # noqa: E402
                      compile_gateway, environment, free_port, run_all, wait_until)
+from certificates import Authority  # noqa: E402
 
 
 def curl(*arguments, data=None):
@@ -62,6 +63,34 @@ def test_requests_pass(folder):
     check_equal(fields["Content-Length"], str(len(body)), "length")
     # HTTP/1 on the same port, towards the same upstream
     check_equal(curl("-H", "Host: a.example", f"{chain.url}/y"), (0, "1.1", "200", b"u GET /base/y"), "HTTP/1.1")
+
+
+def test_bodies_pass_over_tls(folder):
+    """More than one record of TLS in what is received at once: each of them reaches the session."""
+    upstream = Upstream("u")
+    authority = Authority(folder)
+    certificate, key = authority.make("a", "DNS:a.example")
+    secure = free_port()
+    gateway = Gateway(compile_gateway(folder), f"""\
+listen:
+- https: "127.0.0.1:{secure}"
+tls:
+  certificates:
+  - {{cert: {certificate}, key: {key}}}
+services:
+- name: a
+  domain: a.example
+  upstream: {upstream.url}
+""", folder)
+    body = folder / "body"
+    body.write_bytes(bytes(range(256)) * 400)
+    done = subprocess.run(["h2load", "-n", "40", "-c", "2", "-m", "4", "-d", str(body), "--connect-to",
+                           f"127.0.0.1:{secure}", "https://a.example/p"], capture_output=True, text=True,
+                          timeout=DEADLINE_S * 3, check=False)
+    check_in("40 done, 40 succeeded, 0 failed, 0 errored, 0 timeout", done.stdout, "h2load's counts")
+    check_equal({one[3] == body.read_bytes() for one in upstream.requests}, {True}, "bodies that the upstream saw")
+    gateway.send(signal.SIGTERM)
+    check_equal(gateway.wait_exit(), 0, "exit code: nothing is lent at the end")
 
 
 def test_a_client_that_leaves_is_499(folder):

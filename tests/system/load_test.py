@@ -4,10 +4,12 @@
 # tests/system/load_test.py: proves that crownyc load measures a gateway in front of an upstream in each of its ways,
 # counts exactly what it sent, tells what failed, and says in both languages what it was given wrongly.
 
+import contextlib
 import http.server
 import json
 import pathlib
 import signal
+import socket
 import sys
 import threading
 
@@ -90,6 +92,23 @@ def test_faults_are_told_and_fail(folder):
     check(told["latency_us"]["p50"] >= 199000, "a request that timed out has waited for its time")
 
 
+def test_failures_are_told_one_by_one(folder):
+    """A line for each, with the port that it was on: what the kernel says of that connection can be looked up."""
+    upstream = Upstream("up")
+    lines = folder / "failures"
+    load(upstream.url, "-n", "5", "-c", "2", "--new", "--expect-status", "204", "--failures", lines, code=EXIT_PROGRAM)
+    rows = [line.split("\t") for line in lines.read_text().splitlines()]
+    check_equal([row[3:] for row in rows], [["status", "200"]] * 5, "word and status")
+    for began, failed, port, *_ in rows:
+        check(0 < int(began) <= int(failed) and int(port) > 0, f"{began} {failed} {port}")
+    check_equal(len({row[2] for row in rows}), 5, "ports of five connections")
+    load(upstream.url, "-n", "5", "-c", "2", "--failures", lines)
+    check_equal(lines.read_text(), "", "without failures")
+    code, _, err = run([CROWNYC, "load", "--quiet", upstream.url, "--failures", folder / "none" / "x"])
+    check_equal(code, EXIT_PROGRAM, "exit code")
+    check_in("none/x: ", err, "message")
+
+
 class SecureUpstream:
     """An HTTPS server inside the test, which answers everything with 200."""
 
@@ -142,6 +161,157 @@ def test_https(folder):
         upstream.end()
 
 
+class Http2Server:
+    """An HTTP/2 server frame by frame, which `answer` scripts: called for each request with (server, socket, stream,
+    number of the request on its connection). `context`: over TLS."""
+
+    def __init__(self, answer, context=None, speaks=True):
+        self.answer, self.context, self.speaks = answer, context, speaks
+        self.lock, self.connections, self.requests = threading.Lock(), 0, 0
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        self.url = f"{'https' if context else 'http'}://127.0.0.1:{self.port}/"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with contextlib.suppress(OSError), connection:
+            if self.context:
+                connection = self.context.wrap_socket(connection, server_side=True)
+            with connection, connection.makefile("rb") as frames:
+                frames.read(24)  # the preface
+                if not self.speaks:
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                    return
+                with self.lock:
+                    self.connections += 1
+                self.send(connection, SETTINGS, 0, 0)
+                number = 0
+                while len(header := frames.read(9)) == 9:
+                    frames.read(int.from_bytes(header[:3], "big"))
+                    if header[3] != HEADERS:
+                        continue
+                    with self.lock:
+                        self.requests += 1
+                    number += 1
+                    if not self.answer(self, connection, int.from_bytes(header[5:], "big"), number):
+                        return
+
+    @staticmethod
+    def send(connection, kind, flags, stream, payload=b""):
+        connection.sendall(len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload)
+
+    def ok(self, connection, stream):
+        self.send(connection, HEADERS, END_HEADERS, stream, b"\x88")  # :status 200, packed
+        self.send(connection, DATA, END_STREAM, stream, b"ok")
+        return True
+
+    def reset(self, connection, stream, code):
+        self.send(connection, RST_STREAM, 0, stream, code.to_bytes(4, "big"))
+        return True
+
+    def end(self):
+        self.listener.close()
+
+
+DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY = 0, 1, 3, 4, 7
+END_STREAM, END_HEADERS = 1, 4
+INTERNAL_ERROR, REFUSED_STREAM = 2, 7
+
+
+def served(answer, *words, code=EXIT_OK, context=None, url=None):
+    """(what the load tells, the server) of a run against such a server."""
+    server = Http2Server(answer, context)
+    try:
+        return load(url or server.url, "--connect", f"127.0.0.1:{server.port}", "--http2", *words, "--json",
+                    code=code), server
+    finally:
+        server.end()
+
+
+def test_http2(folder):
+    def answer(server, connection, stream, _):
+        return server.ok(connection, stream)
+
+    told, server = served(answer, "-n", "300", "-c", "3", "--streams", "5", "--same-body")
+    check_equal((told["http"], told["streams"], told["well"], told["opened"]), ("2", 5, 300, 3), "result")
+    check_equal((server.requests, server.connections), (300, 3), "what the server saw")
+    told, server = served(answer, "-n", "40", "-c", "4", "--new")
+    check_equal((told["well"], server.connections), (40, 40), "a connection for each request")
+    told, server = served(answer, "-n", "200", "-c", "2", "--streams", "8", "--rate", "2000")
+    check_equal((told["loop"], told["well"]), ("open", 200), "open loop")
+    told, _ = served(answer, "-n", "20", "-c", "2", "--expect-length", "3", code=EXIT_PROGRAM)
+    check_equal(told["faults"]["length"], 20, "another length than expected")
+
+
+def test_http2_faults_are_told(folder):
+    def refuse(server, connection, stream, number):
+        return server.reset(connection, stream, REFUSED_STREAM) if number % 2 else server.ok(connection, stream)
+
+    def reset(server, connection, stream, number):
+        return server.reset(connection, stream, INTERNAL_ERROR) if number % 2 else server.ok(connection, stream)
+
+    def cut(server, connection, stream, number):
+        if number % 10:
+            return server.ok(connection, stream)
+        server.send(connection, HEADERS, END_HEADERS, stream, b"\x88")
+        return False
+
+    def leave(server, connection, stream, number):
+        """Polite: the tenth request is the last one that is answered on a connection."""
+        server.ok(connection, stream)
+        if number == 10:
+            server.send(connection, GOAWAY, 0, 0, stream.to_bytes(4, "big") + bytes(4))
+        return True
+
+    def nonsense(server, connection, stream, _):
+        server.send(connection, HEADERS, END_HEADERS | END_STREAM, stream, b"\x00\x01a\x01b")  # no :status
+        return True
+
+    cases = ((refuse, "refused", 20), (reset, "stream", 20), (cut, "cut", 4), (nonsense, "syntax", 40))
+    for answer, word, count in cases:
+        told, _ = served(answer, "-n", "40", "-c", "1", code=EXIT_PROGRAM)
+        check_equal({name: n for name, n in told["faults"].items() if n}, {word: count}, f"faults of {word}")
+        check_equal(told["well"], 40 - count, f"well answered beside {word}")
+    told, server = served(leave, "-n", "40", "-c", "1")
+    check_equal((told["well"], told["goaways"] >= 3, server.connections >= 4), (40, True, True), "GOAWAY")
+
+
+def test_http2_that_is_not_there_is_said(folder):
+    authority = Authority(folder)
+    plain = Http2Server(None, speaks=False)
+    contexts = [Authority.server(authority.make("a", "DNS:a.test")) for _ in range(2)]
+    contexts[0].set_alpn_protocols(["http/1.1"])
+    cases = [(plain, [], "the peer does not speak HTTP/2")]
+    cases += [(Http2Server(None, context), ["--insecure"], "no protocol in common (ALPN)") for context in contexts]
+    for server, words, part in cases:
+        code, out, err = run([CROWNYC, "load", server.url, "--http2", *words, "-n", "4", "-c", "2", "--quiet"])
+        server.end()
+        check_equal((code, out), (EXIT_PROGRAM, ""), f"exit code, {part}")
+        check_in(part, err, "message")
+
+
+def test_handshakes_are_counted(folder):
+    authority = Authority(folder)
+    context = Authority.server(authority.make("a", "DNS:a.test"))
+    context.set_alpn_protocols(["h2", "http/1.1"])
+
+    def answer(server, connection, stream, _):
+        return server.ok(connection, stream)
+
+    for words, resumed in (([], True), (["--no-resume"], False)):
+        told, _ = served(answer, "--ca", authority.path, "-n", "20", "-c", "1", "--new", *words, context=context,
+                         url="https://a.test/")
+        hands = told["handshakes"]
+        check_equal((told["well"], sum(hands.values())), (20, told["opened"]), "handshakes")
+        check_equal(hands["resumed"] > 0, resumed, f"resumed with {words}")
+
+
 def test_nobody_there(folder):
     port = free_port()
     code, out, err = run([CROWNYC, "load", f"http://127.0.0.1:{port}/", "--quiet", "-d", "1"])
@@ -182,6 +352,13 @@ def test_what_is_wrong_is_said(folder):
            (["http://127.0.0.1:1/", "--header", "Connection: close"], "own fields"),
            (["http://127.0.0.1:1/", "--idle", "--new"], "goes with none"),
            (["http://a/", "--nonsense"], "unknown option"),
+           (["http://a/", "--http2", "--http10"], "does not go with --http10"),
+           (["http://a/", "--streams", "2"], "--streams is for --http2"),
+           (["http://a/", "--http2", "--streams", "2", "--new"], "goes with none of --new, --idle"),
+           (["http://a/", "--http2", "--streams", "129"], "from 1 to 128, not 129"),
+           (["http://a/", "--http2", "--streams", "128", "-c", "10000"], "LOAD_SLOTS = 1000000"),
+           (["http://127.0.0.1:1/", "--http2", "--header", "TE: trailers"], "not for HTTP/2"),
+           (["http://a/", "--no-resume"], "for https:// URLs"),
            (["http://a/", "--expect-crc32c", "xyz"], "hex digits")]
     for words, part in bad:
         code, out, err = run([CROWNYC, "load", *words])

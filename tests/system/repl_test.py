@@ -18,8 +18,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import (CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, Failed, check, check_equal,  # noqa: E402
-                     check_in, environment, run, run_all)
+from harness import (CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, Failed, check,  # noqa: E402
+                     check_equal, check_in, environment, run, run_all)
 
 
 def repl(text, folder, *options):
@@ -44,6 +44,15 @@ def test_declarations_stay_and_values_are_shown(folder):
     shows(folder, "const c = [1]\nlet g = fn (a) { return a + c }\ng([2])\n상수 나 = 3 나\n", "[2, 1]\n3\n")
     shows(folder, "let m = {a: 1} m.a m[\"b\"] = 2 m\nfor k, v in m { print(k, v) }\n",
           '1\n{"a": 1, "b": 2}\na 1\nb 2\n')
+
+
+def test_every_module_can_be_imported(folder):
+    """Those with constants as well, which stand in their uses and are no variables of the module."""
+    shows(folder, 'import "math"\nimport "int"\nmath.pi\nmath.round_to(math.tau, 2)\nint.smallest\n',
+          "3.141592653589793\n6.28\n-9223372036854775808\n")
+    modules = sorted({path.stem for path in (ROOT / "stdlib").glob("*.han")})
+    check(len(modules) >= 5, f"standard modules {modules}")
+    shows(folder, "".join(f'import "{name}"\n1\n' for name in modules), "1\n" * len(modules))
 
 
 def test_closures_and_cells_live_on(folder):

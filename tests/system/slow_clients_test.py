@@ -4,7 +4,8 @@
 # tests/system/slow_clients_test.py: proves that clients which hold connections do not keep others out: with fewer
 # descriptors than there are of them, in each of the four ways that slowhttptest knows (a head that does not end, a body
 # that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done.
-# The same for what comes before HTTP: TLS handshakes and PROXY headers.
+# The same for who never ends its handshake, its PROXY header, or an answer that ended the connection; and that idle
+# connections of one upstream do not keep requests from another.
 
 import pathlib
 import socket
@@ -13,8 +14,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from certificates import Authority  # noqa: E402
-from harness import (CROWNYC, DEADLINE_S, Program, check_equal, environment, free_port, request, run_all,  # noqa: E402
-                     wait_until)
+from harness import (CROWNYC, DEADLINE_S, Program, Upstream, check, check_equal, environment, free_port,  # noqa: E402
+                     request, run_all, wait_until)
 
 SERVER = """
 import "http"
@@ -47,13 +48,18 @@ class Slow:
             pass
 
 
+def start(folder, program):
+    source = folder / "server.han"
+    source.write_text(program)
+    server = Program(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{CROWNYC}' run '{source}'"], cwd=folder,
+                     env=environment())
+    server.wait_line("ready")
+    return server
+
+
 def serve(folder):
     port = free_port()
-    source = folder / "server.han"
-    source.write_text(SERVER % port)
-    server = Program(["sh", "-c", f"ulimit -n {DESCRIPTORS}; exec '{CROWNYC}' run '{source}'"], env=environment())
-    server.wait_line("ready")
-    return server, port
+    return start(folder, SERVER % port), port
 
 
 def hold(folder, words, count=2 * DESCRIPTORS, evicts=True):
@@ -168,6 +174,81 @@ def test_bodies_that_do_not_come(folder):
 
 def test_answers_that_nobody_reads(folder):
     held_for_a_while(folder, b"GET /large HTTP/1.1\r\nHost: a.local\r\n\r\n")
+
+
+BEHIND = """
+import "http"
+export fn main(args) {{
+    http.serve({{listen: ["127.0.0.1:{port}"], banner: "ready", proxy_protocol: {{"127.0.0.1:{port}": true}}}})
+}}
+export fn handle(request) {{ return http.respond(200, "here") }}
+"""
+HEADER = b"PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n"
+CLOSING = b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"
+
+
+def whole_answer(stream, words):
+    stream.sendall(words)
+    answer = b""
+    while piece := stream.recv(65536):
+        answer += piece
+    return answer.partition(b"\r\n")[0], answer[-4:]
+
+
+def hold_beside(port, words, one):
+    """As `hold`, where another client is not as simple as a request: `one` asks as one, on its connection."""
+    slow = []
+    for i in range(2 * DESCRIPTORS):
+        slow.append(Slow(port, words))
+        if i % 40 == 39:
+            with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as raw:
+                check_equal(one(raw), (b"HTTP/1.1 200 OK", b"here"), f"another client beside {i + 1} slow ones")
+    for other in slow:
+        other.socket.close()
+
+
+def test_behind_a_load_balancer(folder):
+    for words in (b"", b"PROXY TCP4 ", HEADER, HEADER + CLOSING.replace(b"Connection: close\r\n", b"")):
+        port = free_port()
+        server = start(folder, BEHIND.format(port=port))
+        hold_beside(port, words, lambda raw: whole_answer(raw, HEADER + CLOSING))
+        server.wait_line("as many clients as may be: .* closed [0-9]+ that let us wait the longest", "err")
+        server.end()
+
+
+POOLS = """
+import "http"
+let verdicts = {{}}
+export fn main(args) {{ http.serve({{listen: ["127.0.0.1:{port}"], banner: "ready"}}) }}
+export fn configure(input) {{
+    verdicts = {{"a": http.proxy(http.upstream("{a}")), "b": http.proxy(http.upstream("{b}")),
+        "c": http.proxy(http.upstream("{c}"))}}
+}}
+export fn handle(request) {{ return verdicts[request.host] }}
+"""
+
+
+def test_idle_connections_of_other_upstreams(folder):
+    """As many clients as may be ask one upstream after the other. What the first ones keep goes when another needs it:
+    a client that was let in is not told 502 because connections idle."""
+    port, backs, count = free_port(), {name: Upstream(name) for name in "abc"}, DESCRIPTORS // 2 - 16
+    server = start(folder, POOLS.format(port=port, **{name: back.url for name, back in backs.items()}))
+    clients = [socket.create_connection(("127.0.0.1", port), DEADLINE_S) for _ in range(count)]
+    for name, back in backs.items():
+        for client in clients:
+            client.sendall(f"GET /hold HTTP/1.1\r\nHost: {name}\r\n\r\n".encode())
+        back.held(count)
+        back.release()
+        for client in clients:
+            answer = b""
+            while not answer.endswith(f"{name} GET /hold".encode()):
+                piece = client.recv(65536)
+                check(piece, f"the connection ended behind {answer!r}")
+                answer += piece
+            check(answer.startswith(b"HTTP/1.1 200 "), f"answer {answer!r}")
+    server.wait_line("descriptors ran out: closed [0-9]+ idle connections? of upstreams", "err")
+    for client in clients:
+        client.close()
 
 
 run_all(globals())

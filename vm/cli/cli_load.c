@@ -5,12 +5,16 @@
  * In:   URLs and options. Out: a measurement on stdout, progress on stderr; exit code 0 when every measured request was
  *       answered as expected, 1 when not.
  * SIGINT and SIGTERM end the measurement early; what was measured until then is told.
+ * --failures FILE: lines of "began_us failed_us port word status" with tabs between, each whole at once, for who knows
+ * what else happened then (bench/gateway/mixed). Times are of the monotonic clock.
  */
 #include "vm/cli/cli_load.h"
 
 #include "vm/base/mem.h"
+#include "vm/net/tls.h"
 #include "vm/sys/process.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +33,7 @@ struct cli_load_run {
     struct loop_socket *signals;
     struct loop_ready signals_ready;
     int signals_descriptor;
+    FILE *failures; /* NULL: none are told */
     bool signals_outstanding, done;
 };
 
@@ -128,42 +133,67 @@ static bool cli_load_seconds(const struct cli_options *options, const char *text
     return true;
 }
 
+/* Options that exclude each other, in English or Korean; NULL: none. */
+static const char *cli_load_find_conflict(const struct cli_load_words *words, bool korean)
+{
+    const struct {
+        bool both;
+        const char *english, *korean;
+    } rows[] = {
+        {words->idle && (words->fresh || words->rate || words->requests),
+         "--idle goes with none of --new, --rate, --requests",
+         "--idle은 --new, --rate, --requests와 함께 쓸 수 없습니다"},
+        {words->http2 && words->http10, "--http2 does not go with --http10",
+         "--http2는 --http10과 함께 쓸 수 없습니다"},
+        {words->streams && !words->http2, "--streams is for --http2", "--streams는 --http2와 함께 씁니다"},
+        {words->streams && (words->fresh || words->idle), "--streams goes with none of --new, --idle",
+         "--streams는 --new, --idle과 함께 쓸 수 없습니다"},
+    };
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++)
+        if (rows[i].both) return korean ? rows[i].korean : rows[i].english;
+    return NULL;
+}
+
 static bool cli_load_read_numbers(const struct cli_options *options, const struct cli_load_words *words,
                                   struct load_options *load)
 {
-    uint64_t connections = 64, requests = 0, seed = 1;
+    uint64_t connections = 64, streams = 1, requests = 0, seed = 1;
     double rate = 0;
     uint32_t duration_ms = words->requests ? 0 : 10000, warm_up_ms = words->requests ? 0 : 500,
-             timeout_ms = 10000;
+             timeout_ms = 10000, drain_ms = 2000;
     if (!cli_load_number(options, words->connections, "--connections (LOAD_CONNECTIONS)", 1,
                          LIMIT_LOAD_CONNECTIONS, &connections) ||
+        !cli_load_number(options, words->streams, "--streams (HTTP2_STREAMS)", 1, LIMIT_HTTP2_STREAMS,
+                         &streams) ||
         !cli_load_number(options, words->requests, "--requests", 1, UINT64_MAX / 2, &requests) ||
         !cli_load_number(options, words->seed, "--seed", 0, UINT64_MAX, &seed) ||
         !cli_load_real(options, words->rate, "--rate (LOAD_RATE)", 0.001, LIMIT_LOAD_RATE, &rate) ||
         !cli_load_seconds(options, words->duration, "--duration", 0.001, &duration_ms) ||
         !cli_load_seconds(options, words->warm_up, "--warm-up", 0, &warm_up_ms) ||
-        !cli_load_seconds(options, words->timeout, "--timeout", 0.001, &timeout_ms))
+        !cli_load_seconds(options, words->timeout, "--timeout", 0.001, &timeout_ms) ||
+        !cli_load_seconds(options, words->drain, "--drain", 0.001, &drain_ms))
         return false;
     load->connections = (uint32_t)connections;
+    load->streams = (uint32_t)streams;
+    load->protocol = words->http2 ? &load_http2 : &load_http1;
     load->request_count_max = requests;
     load->seed = seed;
     load->rate_per_s = rate;
     load->duration_ms = duration_ms;
     load->warm_up_ms = words->idle ? 0 : warm_up_ms;
     load->timeout_ms = timeout_ms;
+    load->drain_ms = drain_ms;
     load->http10 = words->http10;
     load->keeping = words->fresh ? LOAD_NEW : LOAD_KEEP;
     load->same_body = words->same_body;
     load->idle = words->idle;
     load->fine_pacing = true;
-    if (words->idle && (words->fresh || words->rate || words->requests)) {
-        cli_usage(options,
-                  options->korean ? "--idle은 --new, --rate, --requests와 함께 쓸 수 없습니다"
-                                  : "--idle goes with none of --new, --rate, --requests",
-                  NULL);
-        return false;
-    }
-    return true;
+    const char *fault = cli_load_find_conflict(words, options->korean);
+    if (!fault && connections * streams > LIMIT_LOAD_SLOTS)
+        fault = options->korean ? "--connections와 --streams의 곱은 LOAD_SLOTS = 1000000까지입니다"
+                                : "--connections times --streams is at most LOAD_SLOTS = 1000000";
+    if (fault) cli_usage(options, fault, NULL);
+    return !fault;
 }
 
 static bool cli_load_read_defaults(const struct cli_options *options, const struct cli_load_words *words,
@@ -246,6 +276,15 @@ static void cli_load_on_idle(void *owner)
             load_open_count(run->load));
 }
 
+static void cli_load_on_failure(void *owner, const struct load_failure *failure)
+{
+    struct cli_load_run *run = owner;
+    fprintf(run->failures, "%llu\t%llu\t%u\t%s\t%u\n", (unsigned long long)(failure->began_ns / 1000u),
+            (unsigned long long)(failure->failed_ns / 1000u), failure->local_port,
+            load_fault_word(failure->fault), failure->status);
+    fflush(run->failures);
+}
+
 static void cli_load_on_progress(struct timer *timer)
 {
     struct cli_load_run *run = CY_CONTAINER_OF(timer, struct cli_load_run, progress);
@@ -316,11 +355,14 @@ static int cli_load_say_failed(const struct cli_options *options, const struct c
 }
 
 static int cli_load_measure(struct cli_options *options, const struct cli_load_words *words,
-                            const struct cli_load_plan *plan, struct load_options *load_options)
+                            const struct cli_load_plan *plan, struct load_options *load_options,
+                            FILE *failures)
 {
-    struct cli_load_run run = {.options = options, .loop = load_options->loop, .signals_descriptor = -1};
+    struct cli_load_run run = {
+        .options = options, .loop = load_options->loop, .signals_descriptor = -1, .failures = failures};
     const char *fault = NULL;
     load_options->owner = &run;
+    load_options->on_failure = failures ? cli_load_on_failure : NULL;
     load_options->done = cli_load_on_done;
     load_options->on_idle = cli_load_on_idle;
     cy_err err = load_new(load_options, &run.load, &fault);
@@ -348,6 +390,24 @@ static int cli_load_measure(struct cli_options *options, const struct cli_load_w
     close(run.signals_descriptor);
     signals_reset();
     return code;
+}
+
+/* The same with the file of --failures open. */
+static int cli_load_note_failures(struct cli_options *options, const struct cli_load_words *words,
+                                  const struct cli_load_plan *plan, struct load_options *load_options)
+{
+    if (!words->failures) return cli_load_measure(options, words, plan, load_options, NULL);
+    FILE *failures = fopen(words->failures, "w");
+    if (!failures) {
+        cli_say_error(options, words->failures, cy_err_from_errno(errno));
+        return EXIT_CODE_PROGRAM;
+    }
+    int code = cli_load_measure(options, words, plan, load_options, failures);
+    int lost = ferror(failures) ? EIO : 0;
+    if (fclose(failures) != 0) lost = errno;
+    if (!lost) return code;
+    cli_say_error(options, words->failures, cy_err_from_errno(lost));
+    return EXIT_CODE_PROGRAM;
 }
 
 static int cli_load_with(struct cli_options *options, const struct cli_load_words *words, int url_count,
@@ -378,7 +438,8 @@ static int cli_load_with(struct cli_options *options, const struct cli_load_word
             cli_load_resolve(options, load.loop, &plan, &load.address)) {
             load.make_stream = target ? cli_load_tls_stream : NULL;
             load.make_stream_context = target;
-            code = cli_load_measure(options, words, &plan, &load);
+            load.is_resumed = target ? tls_stream_resumed : NULL;
+            code = cli_load_note_failures(options, words, &plan, &load);
         }
         cli_load_tls_close(&target);
         if (!cy_failed(err)) loop_free(&load.loop);

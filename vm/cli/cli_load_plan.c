@@ -221,6 +221,13 @@ bool cli_load_plan_fill(const struct cli_options *options, const struct cli_load
         cli_usage(options, options->korean ? "보낼 URL이 없습니다" : "a URL is missing", NULL);
         return false;
     }
+    if (words->no_resume && !plan->secure) {
+        cli_usage(options,
+                  options->korean ? "--no-resume은 https:// URL에만 씁니다"
+                                  : "--no-resume is for https:// URLs",
+                  NULL);
+        return false;
+    }
     return cli_load_read_body(options, words->body, plan);
 }
 

@@ -45,6 +45,11 @@ static const struct cli_load_quantile {
     uint32_t parts_per_million;
 } cli_load_quantiles[] = {{"p50", 500000}, {"p90", 900000}, {"p99", 990000}, {"p99.9", 999000}};
 
+static const char *cli_load_version(const struct load_options *load)
+{
+    return load->protocol == &load_http2 ? "2" : load->http10 ? "1.0" : "1.1";
+}
+
 /* -- for people ------------------------------------------------------------------------------------------ */
 
 static void cli_load_say_time(const char *name, uint64_t ns)
@@ -73,9 +78,10 @@ static void cli_load_say_kind(bool korean, const struct cli_load_plan *plan, con
     printf("%.*s", CY_BYTES_ARG(plan->url));
     if (plan->row_count > 1)
         printf(korean ? " (요청 %u가지)" : " (%u requests to choose from)", plan->row_count);
-    printf(load->http10 ? ": HTTP/1.0" : ": HTTP/1.1");
+    printf(": HTTP/%s", cli_load_version(load));
     if (load->keeping == LOAD_NEW) printf(korean ? ", 요청마다 새 연결" : ", a new connection per request");
     printf(korean ? ", 연결 %u개" : ", %u connections", load->connections);
+    if (load->streams > 1) printf(korean ? ", 연결마다 스트림 %u개" : " with %u streams each", load->streams);
     if (load->idle)
         printf(korean ? ", 열어 두기" : ", held open");
     else if (load->rate_per_s > 0)
@@ -109,6 +115,21 @@ static void cli_load_say_statuses(bool korean, const struct load_result *result)
     printf("\n");
 }
 
+static void cli_load_say_connections(bool korean, const struct load_options *load,
+                                     const struct load_result *result)
+{
+    printf(korean ? "연결       %llu번 열림" : "opened     %llu connections",
+           (unsigned long long)result->opened_count);
+    if (load->is_resumed)
+        printf(korean ? "; TLS 핸드셰이크 %llu번 중 되살린 세션 %llu번"
+                      : "; of %llu TLS handshakes %llu resumed a session",
+               (unsigned long long)result->handshake_count, (unsigned long long)result->resumed_count);
+    if (result->goaway_count)
+        printf(korean ? "; 서버가 GOAWAY로 끝낸 연결 %llu개" : "; %llu were ended by the server's GOAWAY",
+               (unsigned long long)result->goaway_count);
+    printf("\n");
+}
+
 static void cli_load_say_cpu(bool korean, const struct load_result *result,
                              const struct cli_load_numbers *numbers)
 {
@@ -133,6 +154,10 @@ static void cli_load_say_doubts(bool korean, const struct load_options *load,
                         "(--rate)\n"
                       : "note: in a closed loop a server that stalls is sent less: its percentiles flatter "
                         "(--rate)\n");
+    if (result->streams_allowed > 0 && result->streams_allowed < load->streams)
+        printf(korean ? "알림: 서버는 연결마다 스트림 %u개까지 받는다: 나머지는 이쪽에서 기다린다\n"
+                      : "note: the server allows %u streams on a connection: the others wait here\n",
+               result->streams_allowed);
     if (numbers->self_percent >= CLI_LOAD_BUSY_PERCENT)
         printf(korean ? "주의: 보내는 쪽의 CPU가 찼다: 서버가 아니라 보내는 쪽을 쟀을 수 있다\n"
                       : "caution: the generator used its whole CPU: this may have measured it and not the "
@@ -168,8 +193,7 @@ static void cli_load_report_text(bool korean, const struct cli_load_plan *plan,
     }
     cli_load_say_statuses(korean, result);
     cli_load_say_faults(korean, result);
-    printf(korean ? "연결       %llu번 열림\n" : "opened     %llu connections\n",
-           (unsigned long long)result->opened_count);
+    cli_load_say_connections(korean, load, result);
     cli_load_say_cpu(korean, result, &numbers);
     cli_load_say_doubts(korean, load, result, &numbers);
 }
@@ -211,11 +235,11 @@ static void cli_load_report_json(const struct cli_load_plan *plan, const struct 
     builder_init(&out);
     builder_text(&out, "{");
     cli_load_put_text(&out, "url", plan->url);
-    builder_printf(
-        &out,
-        "\"requests_to_choose_from\": %u, \"http\": \"%s\", \"new_connections\": %s, \"connections\": %u, ",
-        plan->row_count, load->http10 ? "1.0" : "1.1", load->keeping == LOAD_NEW ? "true" : "false",
-        load->connections);
+    builder_printf(&out,
+                   "\"requests_to_choose_from\": %u, \"http\": \"%s\", \"new_connections\": %s, "
+                   "\"connections\": %u, \"streams\": %u, ",
+                   plan->row_count, cli_load_version(load), load->keeping == LOAD_NEW ? "true" : "false",
+                   load->connections, load->streams);
     builder_printf(&out, "\"loop\": \"%s\", \"rate_per_s\": %.9g, \"seconds\": %.6f, ",
                    load->idle             ? "idle"
                    : load->rate_per_s > 0 ? "open"
@@ -227,6 +251,9 @@ static void cli_load_report_json(const struct cli_load_plan *plan, const struct 
     builder_printf(&out, "\"measured\": %llu, \"well\": %llu, \"queued\": %llu, \"opened\": %llu, ",
                    (unsigned long long)result->measured_count, (unsigned long long)result->well_count,
                    (unsigned long long)result->queued_count, (unsigned long long)result->opened_count);
+    builder_printf(&out, "\"handshakes\": {\"full\": %llu, \"resumed\": %llu}, \"goaways\": %llu, ",
+                   (unsigned long long)(result->handshake_count - result->resumed_count),
+                   (unsigned long long)result->resumed_count, (unsigned long long)result->goaway_count);
     cli_load_put_times(&out, "latency", &result->latency);
     cli_load_put_times(&out, "lateness", &result->lag);
     builder_text(&out, "\"faults\": {");

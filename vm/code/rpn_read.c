@@ -489,6 +489,7 @@ static void rpn_read_init(struct rpn_read *read, const struct rpn_options *optio
     rpn_faults_init(&read->faults, options->file, text, options->korean);
     builder_init(&read->code);
     map_init(&read->string_numbers, (hash_seed){0x737472, 0x696e67});
+    map_init(&read->native_numbers, (hash_seed){0x6e6174, 0x697665});
     map_init(&read->names, (hash_seed){0x6e616d, 0x6573});
     read->modules.entry_bytes = sizeof(struct rpn_module);
     read->globals.entry_bytes = sizeof(struct rpn_global);
@@ -514,6 +515,7 @@ static void rpn_read_fini(struct rpn_read *read)
     for (size_t i = 0; i < CY_COUNT_OF(tables); i++) builder_fini(&tables[i]->bytes);
     map_fini(&read->names);
     map_fini(&read->string_numbers);
+    map_fini(&read->native_numbers);
     rpn_dictionary_fini(&read->dictionary);
     builder_fini(&read->code);
     rpn_faults_fini(&read->faults);

@@ -229,8 +229,15 @@ static int64_t rpn_code_native(struct rpn_code *code, const struct rpn_token *to
         rpn_code_wrong_word(code, token, OPERAND_NATIVE, RPN_SCOPE_COUNT, &read->dictionary.natives);
         return 0;
     }
-    struct native_import native = {.name = rpn_string(read, cy_bytes_from_text(row->english))};
-    return rpn_table_push(read, &read->natives, &native);
+    bool is_new;
+    struct map_entry *entry = map_insert(&read->native_numbers, cy_bytes_from_text(row->english), &is_new);
+    if (!entry) read->no_memory = true;
+    if (!entry) return 0;
+    if (is_new) {
+        struct native_import native = {.name = rpn_string(read, cy_bytes_from_text(row->english))};
+        entry->value.number = rpn_table_push(read, &read->natives, &native);
+    }
+    return (int64_t)entry->value.number;
 }
 
 static int64_t rpn_code_kind(struct rpn_code *code, const struct rpn_token *token)

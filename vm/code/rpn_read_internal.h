@@ -102,6 +102,8 @@ struct rpn_read {
     struct rpn_table constants; /* struct constant */
     struct rpn_table natives;   /* struct native_import */
     struct map string_numbers;
+    struct map
+        native_numbers; /* by English name: an opcode can name 65,536 natives, but they may be called more often */
     struct map names; /* rpn_read_name.c */
     struct builder code;
 };

@@ -42,16 +42,8 @@ cy_err http_client_new(const struct http_client_options *options, struct http_cl
 
 static void client_free_memory(struct http_client *client)
 {
-    while (client->free_connections) {
-        struct upstream_connection *connection = client->free_connections;
-        client->free_connections = connection->next;
-        mem_free(connection);
-    }
-    while (client->free_connectors) {
-        struct http_connector *connector = client->free_connectors;
-        client->free_connectors = connector->next;
-        mem_free(connector);
-    }
+    spare_fini(&client->spare_connections);
+    spare_fini(&client->spare_connectors);
     h2_client_fini(client);
     mem_free(client);
 }
@@ -69,10 +61,7 @@ static void client_close_idle(struct http_client *client)
             next = pool->next;
             pool_ref(pool); /* the last idle connection would take it along */
             h2_client_close_idle(pool);
-            while (pool->idle_newest) {
-                struct upstream_carrier *carrier = pool_take(pool, client, NULL);
-                if (carrier) carrier->type->close(&carrier);
-            }
+            pool_close_all_idle(pool);
             pool_unref(&pool);
         }
     }

@@ -16,6 +16,7 @@
 #ifndef CY_HTTP_CLIENT_INTERNAL_H
 #define CY_HTTP_CLIENT_INTERNAL_H
 
+#include "vm/base/spare.h"
 #include "vm/http/client.h"
 #include "vm/http/h1.h"
 #include "vm/http/head_write.h"
@@ -33,10 +34,10 @@ struct h2_client_connection;
 struct http_client {
     struct http_client_options options; /* with the defaults filled in */
     struct http_pool *buckets[CLIENT_POOL_BUCKETS];
-    struct upstream_connection *free_connections;
-    struct http_connector *free_connectors;
+    struct spare_list spare_connections, spare_connectors;
     struct h2_client *h2;            /* NULL: nobody has spoken HTTP/2 yet */
     struct tls_client *system_trust; /* made for the first https upstream without a policy of its own */
+    uint32_t idle_count;             /* HTTP/1 connections in its pools */
     uint32_t live_count; /* pools, and connections and connectors whose completions may still come */
     bool freed;          /* by its owner: memory goes with the last completion */
 };
@@ -152,7 +153,7 @@ static inline void upstream_drop_empty_input(struct upstream_carrier *carrier)
 /* The HTTP/1 carrier. */
 struct upstream_connection {
     struct upstream_carrier carrier;             /* first: a carrier of type HTTP/1 is this one too */
-    struct upstream_connection *next, *previous; /* pool's idle list (next is older), or free list */
+    struct upstream_connection *next, *previous; /* pool's idle list (next is older) */
     struct http_pool *pool;
     struct stream *stream; /* NULL: closed, completions may still come */
     struct stream_read read;
@@ -181,9 +182,15 @@ struct upstream_carrier *pool_take(struct http_pool *pool, void *owner, const st
 CY_NODISCARD cy_err pool_add(struct http_pool *pool, struct stream *owned_stream,
                              struct upstream_carrier **carrier_out);
 
+/* Closes what is idle in it. The caller holds a reference. */
+void pool_close_all_idle(struct http_pool *pool);
+/* Descriptors ran out: closes those idle connections of the client's pools that would go first, at most `count`. Gives
+ * their number; the log says so (rate limited). */
+uint32_t pool_make_room(struct http_client *client, uint32_t count);
+
 /* -- connector.c -- */
 struct http_connector {
-    struct http_connector *next;
+    struct http_connector *next; /* in pool->waiting_first */
     struct http_pool *pool;
     void *owner; /* NULL: cancelled */
     /* Once, from a later turn. `carrier` is yours when err is OK. Not called after connector_cancel. */

@@ -33,8 +33,7 @@ static void connector_release(struct http_connector *connector)
     DCHECK(!connector->connecting && !connector->resolving && !connector->preparing);
     loop_timer_clear(client->options.loop, &connector->timer);
     pool_unref(&connector->pool);
-    connector->next = client->free_connectors;
-    client->free_connectors = connector;
+    spare_put(&client->spare_connectors, connector, LIMIT_HTTP_SPARE);
     client_release(client);
 }
 
@@ -158,6 +157,9 @@ static void connector_on_connected(struct loop_op *op)
     if (cy_failed(op->err)) {
         /* Only our own timer cancels a connect that has an owner. */
         connector->err = cy_is(op->err, CY_ERR_CANCELLED) ? CY_ERR(TIMEOUT) : op->err;
+        /* No descriptor: what idles towards others goes for it, and this address is tried again. */
+        if (cy_is(op->err, CY_ERR_TOO_MANY) && pool_make_room(connector->pool->client, 1))
+            connector->address_index--;
         connector_try_next(connector);
         return;
     }
@@ -287,13 +289,9 @@ cy_err connector_start(struct http_pool *pool, uint32_t timeout_ms, void *owner,
 {
     CHECK(owner != NULL);
     struct http_client *client = pool->client;
-    struct http_connector *connector = client->free_connectors;
-    if (connector) {
-        client->free_connectors = connector->next;
-    } else {
-        connector = mem_alloc(sizeof *connector);
-        if (!connector) return CY_ERR(NO_MEMORY);
-    }
+    struct http_connector *connector = spare_take(&client->spare_connectors);
+    if (!connector) connector = mem_alloc(sizeof *connector);
+    if (!connector) return CY_ERR(NO_MEMORY);
     memset(connector, 0, sizeof *connector);
     client->live_count++;
     connector->pool = pool_ref(pool);

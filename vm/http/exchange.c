@@ -16,11 +16,8 @@
 struct http_exchange *exchange_new(struct exchange_carrier *carrier)
 {
     struct http_server *server = carrier->server;
-    struct http_exchange *exchange = server->free_exchanges;
-    if (exchange)
-        server->free_exchanges = exchange->next;
-    else
-        exchange = mem_alloc(sizeof *exchange);
+    struct http_exchange *exchange = spare_take(&server->spare_exchanges);
+    if (!exchange) exchange = mem_alloc(sizeof *exchange);
     if (!exchange) return NULL;
     /* The tables at the end are filled by whoever counts their rows: clearing 12 KiB per request would cost
      * more than the parser does. */
@@ -48,8 +45,7 @@ void exchange_free(struct http_exchange *exchange)
     buffer_unref(&exchange->space_buffer);
     relay_end(&exchange->request_body);
     relay_end(&exchange->proxy.response);
-    exchange->next = server->free_exchanges;
-    server->free_exchanges = exchange;
+    spare_put(&server->spare_exchanges, exchange, LIMIT_HTTP_SPARE);
     CHECK(server->counters->exchanges_open > 0);
     server->counters->exchanges_open--;
 }
@@ -272,9 +268,9 @@ void exchange_client_gone(struct http_exchange *exchange, cy_err err)
     struct http_server *server = carrier->server;
     const struct http_request *request = &exchange->request;
     char text[128];
-    bool is_ours = cy_is(err, CY_ERR_CANCELLED);
-    if (!is_ours) server->counters->client_aborts++;
-    exchange->client_gone = true;
+    bool is_ours = cy_is(err, CY_ERR_CANCELLED), is_answered = exchange->phase == EXCHANGE_DRAINING;
+    if (!is_ours && !is_answered) server->counters->client_aborts++;
+    exchange->client_gone = !is_answered;
     if (exchange->phase == EXCHANGE_THINKING) {
         server->options.on_gone(server->options.context, exchange);
         exchange->phase = EXCHANGE_ANSWERING;
@@ -318,20 +314,21 @@ void exchange_refuse(struct http_exchange *exchange, uint16_t status, const char
     struct exchange_carrier *carrier = exchange->carrier;
     DCHECK(exchange->status == 0 && !exchange->proxy.active);
     exchange->phase = EXCHANGE_ANSWERING;
-    carrier_clear_timer(carrier);
     if (!keep) exchange->client_keeps = false;
-    if (carrier->writing) { /* an interim answer; this one follows it */
+    if (carrier->writing) { /* an interim answer, with its time; this one follows it */
         exchange->pending_status = status;
         exchange->pending_text = text;
         return;
     }
+    carrier_clear_timer(carrier);
     if (!respond_text(exchange, status, text)) carrier_end(carrier, CARRIER_END_ABORT);
 }
 
 void exchange_answered(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;
-    carrier->server->counters->responses_by_class[exchange->status / 100 % 6]++;
+    /* RFC 9110 section 15: what is past the last class is taken for it. */
+    carrier->server->counters->responses_by_class[exchange->status < 600 ? exchange->status / 100 : 5]++;
     carrier_clear_timer(carrier);
     enum h1_body_step step = exchange_skip_body(exchange);
     if (!exchange->keep_alive) /* a client that would stay may be sending its next request already */

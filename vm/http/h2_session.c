@@ -150,6 +150,11 @@ static int h2_session_on_data(nghttp2_session *library, uint8_t flags, int32_t i
         (void)nghttp2_session_consume_connection(library, count);
         return 0;
     }
+    if (session->role->data) {
+        session->role->data(stream, cy_bytes_of(data, count));
+        (void)nghttp2_session_consume(library, id, count);
+        return 0;
+    }
     if (!h2_stream_add_input(stream, data, count)) return NGHTTP2_ERR_CALLBACK_FAILURE;
     stream->uncredited_bytes += (uint32_t)count;
     h2_stream_set_ready(stream);
@@ -244,6 +249,9 @@ static int h2_session_on_frame(nghttp2_session *library, const nghttp2_frame *fr
         if (stream) stream->reset_by_peer = true;
         break;
     case NGHTTP2_GOAWAY: session->goaway_seen = true; break;
+    case NGHTTP2_SETTINGS:
+        if (!(frame->hd.flags & NGHTTP2_FLAG_ACK)) session->settings_seen = true;
+        break;
     case NGHTTP2_PING:
         if (session->draining && (frame->hd.flags & NGHTTP2_FLAG_ACK) &&
             memcmp(frame->ping.opaque_data, H2_DRAIN_PING, 8) == 0) {
@@ -479,6 +487,7 @@ void h2_session_end(struct h2_session *session, uint32_t code)
 {
     if (!session->stream || session->ending) return;
     session->ending = true;
+    session->draining = false;
     if (code == NGHTTP2_NO_ERROR)
         (void)nghttp2_submit_goaway(session->library, NGHTTP2_FLAG_NONE,
                                     nghttp2_session_get_last_proc_stream_id(session->library), code, NULL, 0);
@@ -605,7 +614,9 @@ static void h2_session_on_read(struct stream_read *read)
     } else if (session->stream) {
         session->read_bytes += buffer->end - buffer->begin;
         session->read_ms = loop_now_ms(session->loop);
+        bool greeted = session->settings_seen;
         h2_session_take(session, buffer_view(buffer));
+        if (!greeted && session->settings_seen && session->role->greeted) session->role->greeted(session);
         h2_session_run_ready(session);
         h2_session_read(session);
         h2_session_kick(session);

@@ -27,12 +27,17 @@
 struct h2_session;
 struct h2_stream;
 
-/* What client and server do differently. Called outside of nghttp2, except begin_headers and stream_new. */
+/* What client and server do differently. Called outside of nghttp2, except stream_new and data. */
 struct h2_role {
     const char *name;
     bool is_server;
     /* A request begins (server only); NULL: no memory. */
     struct h2_stream *(*stream_new)(struct h2_session *session);
+    /* Bytes of a body, used up when it returns: they never come to the input. NULL: they do. From inside nghttp2: it
+     * may only count. */
+    void (*data)(struct h2_stream *stream, cy_bytes bytes);
+    /* The peer's first SETTINGS have come: it speaks HTTP/2. NULL: nobody waits for that. */
+    void (*greeted)(struct h2_session *session);
     /* Look at has_head, input, remote_ended, is_closed. */
     void (*ready)(struct h2_stream *stream);
     /* The carrier's write is done: `err`, or all of it is with the kernel. */
@@ -139,11 +144,12 @@ struct h2_session {
     const char *flood; /* the row that was passed; NULL: none */
     uint32_t broken;   /* a rule that nghttp2 lets pass: the code of the error; 0: none */
     bool reading, writing, posted;
-    bool has_reset;   /* we have reset a stream, so that frames of it may still come */
-    bool ending;      /* GOAWAY is under way: close once nothing is left */
-    bool draining;    /* a first GOAWAY has gone; the second follows the answer to our PING */
-    bool goaway_seen; /* the peer's, or it is silent: no new streams */
-    bool lingering;   /* everything is said; input is dropped until the peer closes */
+    bool settings_seen; /* the peer's */
+    bool has_reset;     /* we have reset a stream, so that frames of it may still come */
+    bool ending;        /* GOAWAY is under way: close once nothing is left */
+    bool draining;      /* a first GOAWAY has gone; the second follows the answer to our PING */
+    bool goaway_seen;   /* the peer's, or it is silent: no new streams */
+    bool lingering;     /* everything is said; input is dropped until the peer closes */
     size_t lingered_bytes;
 };
 

@@ -55,6 +55,20 @@ static enum load_fault load_judge(struct load *load, const struct load_slot *slo
     return LOAD_FAULT_NONE;
 }
 
+/* `connection` NULL: on none. */
+static void load_tell_failure(struct load *load, const struct load_connection *connection, enum load_fault fault,
+                              uint16_t status)
+{
+    if (!load->options.on_failure) return;
+    struct load_failure failure = {
+        .fault = fault, .status = status, .failed_ns = loop_now_ns(load->options.loop)};
+    if (connection) {
+        failure.local_port = connection->local_port;
+        failure.began_ns = connection->began_ns;
+    }
+    load->options.on_failure(load->options.owner, &failure);
+}
+
 static void load_count(struct load *load, uint64_t due_ns, uint64_t now_ns, enum load_fault fault)
 {
     struct load_result *result = &load->result;
@@ -120,7 +134,7 @@ static void load_slot_on_timer(struct timer *timer)
 {
     struct load_slot *slot = CY_CONTAINER_OF(timer, struct load_slot, timer);
     if (slot->busy && slot->connection->state == LOAD_CONNECTION_OPEN)
-        load_connection_lose(slot->connection, LOAD_FAULT_TIMEOUT);
+        slot->connection->load->protocol->on_timeout(slot);
 }
 
 static void load_slot_send(struct load_slot *slot)
@@ -158,6 +172,7 @@ void load_slot_end(struct load_slot *slot, enum load_fault fault)
     load->busy_count--;
     load->finished_count++;
     if (fault == LOAD_FAULT_NONE) fault = load_judge(load, slot);
+    if (fault != LOAD_FAULT_NONE) load_tell_failure(load, slot->connection, fault, slot->status);
     if (load->phase == LOAD_PHASE_MEASURING && fault == LOAD_FAULT_NONE) load->result.answered_count++;
     if (slot->status && slot->due_ns >= load->begin_ns && slot->due_ns < load->end_ns)
         load->result.statuses[cy_min_size(slot->status, 599)]++;
@@ -170,10 +185,11 @@ void load_slot_end(struct load_slot *slot, enum load_fault fault)
 
 static bool load_slot_is_usable(const struct load_slot *slot)
 {
+    const struct load_protocol *protocol = slot->connection->load->protocol;
     uint8_t state = slot->connection->state;
     if (slot->busy) return false;
-    return state == LOAD_CONNECTION_OPEN ||
-           (slot->connection->load->options.keeping == LOAD_NEW && state == LOAD_CONNECTION_CLOSED);
+    if (state == LOAD_CONNECTION_OPEN) return !protocol->has_room || protocol->has_room(slot->connection);
+    return slot->connection->load->options.keeping == LOAD_NEW && state == LOAD_CONNECTION_CLOSED;
 }
 
 static void load_slot_queue(struct load_slot *slot)
@@ -311,7 +327,7 @@ static void load_open_more(struct load *load)
 void load_on_open(struct load_connection *connection)
 {
     struct load *load = connection->load;
-    uint32_t slot_count = load->protocol->slot_count;
+    uint32_t slot_count = load->slot_count;
     if (load->phase == LOAD_PHASE_OPENING) {
         load->opening_count--;
         if (load->options.idle) load_slot_begin(&connection->slots[0], loop_now_ns(load->options.loop));
@@ -332,10 +348,12 @@ void load_on_connect_failed(struct load_connection *connection, enum load_fault 
 {
     struct load *load = connection->load;
     if (load->phase == LOAD_PHASE_OPENING) {
+        load_tell_failure(load, connection, fault, 0);
         load->result.err = err;
         load_finish(load);
         return;
     }
+    if (load->options.keeping == LOAD_KEEP) load_tell_failure(load, connection, fault, 0);
     if (load->options.keeping == LOAD_KEEP && load->phase == LOAD_PHASE_MEASURING) {
         /* No request is on it, but it stands for one: else a run of N requests might never end. */
         load->measured_started_count++;
@@ -353,10 +371,12 @@ void load_on_closed(struct load_connection *connection)
     } else if (load->options.idle) {
         load->result.faults[LOAD_FAULT_CLOSED]++;
         load->result.measured_count++;
+        load_tell_failure(load, connection, LOAD_FAULT_CLOSED, 0);
         if (load->phase == LOAD_PHASE_OPENING) load_idle_answered(load);
     } else if (connection->has_failed && (load->options.keeping == LOAD_KEEP || !load_is_open_loop(load))) {
         load_connection_pause(connection);
     } else if (load->options.keeping == LOAD_KEEP) {
+        if (load->phase == LOAD_PHASE_OPENING) load->opening_count++; /* lost before all were open */
         load_connection_open(connection);
     } else {
         load_slot_free(connection->slots);
@@ -368,7 +388,7 @@ void load_on_closed(struct load_connection *connection)
 static void load_start_traffic(struct load *load)
 {
     uint64_t now_ns = loop_now_ns(load->options.loop);
-    size_t slot_count = (size_t)load->options.connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)load->options.connections * load->slot_count;
     load->schedule_begin_ns = load->next_due_ns = now_ns;
     load->schedule_index = 0;
     for (size_t i = 0; i < slot_count; i++) {
@@ -443,18 +463,20 @@ void load_stop(struct load *load)
 static void load_count_unanswered(struct load *load)
 {
     uint64_t now_ns = loop_now_ns(load->options.loop);
-    size_t slot_count = (size_t)load->options.connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)load->options.connections * load->slot_count;
     for (size_t i = 0; i < slot_count; i++) {
         struct load_slot *slot = &load->slots[i];
         if (!slot->busy) continue;
         slot->busy = false;
         load->busy_count--;
         load_count(load, slot->due_ns, now_ns, LOAD_FAULT_UNANSWERED);
+        load_tell_failure(load, slot->connection, LOAD_FAULT_UNANSWERED, slot->status);
     }
     if (load->begin_ns == UINT64_MAX) return;
     for (; load_has_due(load) && load->next_due_ns <= now_ns; load_schedule_advance(load)) {
         load->measured_started_count++;
         load_count(load, load->next_due_ns, now_ns, LOAD_FAULT_UNANSWERED);
+        load_tell_failure(load, NULL, LOAD_FAULT_UNANSWERED, 0);
     }
 }
 
@@ -473,7 +495,7 @@ static void load_finish(struct load *load)
     }
     for (uint32_t i = 0; i < load->options.connections; i++)
         if (load->connections[i].state != LOAD_CONNECTION_CLOSED) load->unclosed_count++;
-    size_t slot_count = (size_t)load->options.connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)load->options.connections * load->slot_count;
     for (size_t i = 0; i < slot_count; i++) loop_timer_clear(loop, &load->slots[i].timer);
     for (uint32_t i = 0; i < load->options.connections; i++) {
         uint8_t state = load->connections[i].state;
@@ -498,7 +520,7 @@ static cy_err load_open_alarm(struct load *load)
 static cy_err load_prepare(struct load *load, const char **fault_out)
 {
     const struct load_options *options = &load->options;
-    size_t slot_count = (size_t)options->connections * load->protocol->slot_count;
+    size_t slot_count = (size_t)options->connections * load->slot_count;
     CY_TRY(load_mix_init(&load->mix, options->rows, options->row_count, options->seed));
     load->requests = mem_alloc_zeroed(options->row_count * sizeof *load->requests);
     load->connections = mem_alloc_zeroed(options->connections * sizeof *load->connections);
@@ -512,9 +534,8 @@ static cy_err load_prepare(struct load *load, const char **fault_out)
     for (uint32_t i = 0; i < options->connections; i++) {
         struct load_connection *connection = &load->connections[i];
         connection->load = load;
-        connection->slots = &load->slots[(size_t)i * load->protocol->slot_count];
-        for (uint32_t k = 0; k < load->protocol->slot_count; k++)
-            connection->slots[k].connection = connection;
+        connection->slots = &load->slots[(size_t)i * load->slot_count];
+        for (uint32_t k = 0; k < load->slot_count; k++) connection->slots[k].connection = connection;
     }
     CY_TRY(load_open_alarm(load));
     return load->protocol->prepare(load, fault_out);
@@ -525,9 +546,15 @@ cy_err load_new(const struct load_options *options, struct load **load_out, cons
     const char *fault = NULL;
     CHECK(options->row_count > 0 && options->connections > 0 && options->done);
     CHECK(options->duration_ms > 0 || options->request_count_max > 0);
+    CHECK(options->streams <= 1 || (options->protocol && options->protocol->has_streams));
+    CHECK(options->streams <= 1 || options->keeping == LOAD_KEEP); /* a connection per request carries one */
     *load_out = NULL;
     if (options->connections > LIMIT_LOAD_CONNECTIONS)
         fault = "more connections than LOAD_CONNECTIONS (60000)";
+    if (options->streams > LIMIT_HTTP2_STREAMS)
+        fault = "more streams on a connection than HTTP2_STREAMS (128)";
+    if ((uint64_t)options->connections * cy_max_size(options->streams, 1) > LIMIT_LOAD_SLOTS)
+        fault = "connections times streams are more than LOAD_SLOTS (1000000)";
     if (options->row_count > LIMIT_LOAD_ROWS) fault = "more requests to choose from than LOAD_ROWS (100000)";
     if (options->rate_per_s > LIMIT_LOAD_RATE) fault = "a rate above LOAD_RATE (10000000)";
     if (fault_out) *fault_out = fault;
@@ -536,6 +563,7 @@ cy_err load_new(const struct load_options *options, struct load **load_out, cons
     if (!load) return CY_ERR(NO_MEMORY);
     load->options = *options;
     load->protocol = options->protocol ? options->protocol : &load_http1;
+    load->slot_count = options->streams ? options->streams : 1;
     if (!load->options.timeout_ms) load->options.timeout_ms = LOAD_TIMEOUT_MS;
     if (!load->options.drain_ms) load->options.drain_ms = LOAD_DRAIN_MS;
     load->begin_ns = load->end_ns = UINT64_MAX;
@@ -579,6 +607,7 @@ void load_free(struct load **load_pointer)
     CHECK(!load->alarm_outstanding);
     if (load->alarm) loop_socket_close(&load->alarm);
     if (load->alarm_descriptor >= 0) close(load->alarm_descriptor);
+    if (load->protocol->fini) load->protocol->fini(load);
     load_mix_fini(&load->mix);
     mem_free(load->requests);
     mem_free(load->connections);

@@ -13,8 +13,8 @@
  *
  *   load_new ─ load_start ─► OPENING ─► WARM_UP ─► MEASURING ─► DRAINING ─► STOPPING ─► done ─ load_free
  *
- * What carries the requests is a struct load_protocol (load_internal.h: HTTP/1 now) over whatever stream `make_stream`
- * gives, plain TCP by default.
+ * What carries the requests is a struct load_protocol (HTTP/1, HTTP/2) over whatever stream `make_stream` gives, plain
+ * TCP by default.
  */
 #ifndef CY_HTTP_LOAD_H
 #define CY_HTTP_LOAD_H
@@ -54,8 +54,17 @@ struct load_field {
     cy_bytes name, value;
 };
 
+/* One request that failed, or a connection that could not be opened. */
+struct load_failure {
+    enum load_fault fault;
+    uint16_t status;     /* of the answer; 0: none came */
+    uint16_t local_port; /* of the connection that it was on; 0: on none */
+    uint64_t began_ns;   /* when that connection was begun, by the loop's clock; 0: on none */
+    uint64_t failed_ns;
+};
+
 struct load_protocol;
-extern const struct load_protocol load_http1;
+extern const struct load_protocol load_http1, load_http2;
 
 enum load_keeping {
     LOAD_KEEP, /* HTTP/1.1, or HTTP/1.0 with Connection: Keep-Alive */
@@ -70,12 +79,15 @@ struct load_options {
     cy_err (*make_stream)(void *context, struct loop *loop, struct loop_socket *owned_socket,
                           struct stream **stream_out);
     void *make_stream_context;
+    /* Of a stream that make_stream made, once ready: did it resume a session? NULL: nobody counts handshakes. */
+    bool (*is_resumed)(struct stream *stream);
     const struct load_row *rows;
     uint32_t row_count;
     const struct load_field *fields; /* of every request */
     uint32_t field_count;
     cy_bytes body; /* of every request; not empty: with Content-Length */
     uint32_t connections;
+    uint32_t streams; /* HTTP/2: requests at once on each connection; 0: 1, as elsewhere and with LOAD_NEW */
     bool http10;
     uint8_t keeping;   /* enum load_keeping */
     bool same_body;    /* each request's answers must have the body of its first answer */
@@ -85,13 +97,17 @@ struct load_options {
     uint32_t warm_up_ms;        /* traffic that is not counted */
     uint32_t duration_ms;       /* of what is counted; 0: until request_count_max */
     uint64_t request_count_max; /* 0: until duration_ms; both: what comes first */
-    uint32_t timeout_ms;        /* of connecting, and of one request from its sending; 0: 10,000 */
-    uint32_t drain_ms;          /* after the end, for answers that are on their way; 0: 2,000 */
-    uint64_t seed;              /* of the choice among rows */
-    const pid_t *watched;       /* processes whose CPU time is read at both ends of the measurement */
+    /* Of connecting (HTTP/2: until the first SETTINGS), and of one request from its sending; 0: 10,000. */
+    uint32_t timeout_ms;
+    uint32_t drain_ms;    /* after the end, for answers that are on their way; 0: 2,000 */
+    uint64_t seed;        /* of the choice among rows */
+    const pid_t *watched; /* processes whose CPU time is read at both ends of the measurement */
     uint32_t watched_count;
     void *owner;
     void (*on_idle)(void *owner); /* may be NULL; with `idle`: all have had their answer */
+    /* May be NULL. Once for each that `faults` counts, and for those outside of the measurement. From inside the run:
+     * it may note, not stop. */
+    void (*on_failure)(void *owner, const struct load_failure *failure);
     void (*done)(void *owner);
 };
 
@@ -104,7 +120,12 @@ struct load_result {
         well_count; /* of these; their latencies are in the histogram, and those of TIMEOUT and UNANSWERED */
     uint64_t received_bytes; /* heads and bodies of HTTP, within the elapsed time */
     uint64_t opened_count;   /* connections, of the whole run */
-    uint64_t queued_count;   /* open loop: due when no connection was free */
+    uint64_t handshake_count,
+        resumed_count;     /* with is_resumed: handshakes of the whole run; those that resumed */
+    uint64_t goaway_count; /* HTTP/2: connections, of the whole run, that the server ended with GOAWAY */
+    uint32_t
+        streams_allowed; /* HTTP/2: the least SETTINGS_MAX_CONCURRENT_STREAMS that a server said; 0: none yet */
+    uint64_t queued_count; /* open loop: due when no connection was free */
     uint64_t faults[LOAD_FAULT_COUNT];
     uint64_t statuses[600];   /* of the answers that were due within the measurement */
     struct histogram latency; /* ns */

@@ -7,7 +7,8 @@
  *   CLOSED ─open─► CONNECTING ─► READYING ─► OPEN ─close─► CLOSING ─last completion─► CLOSED
  *                       └──────────┴── failed ───────────────┘
  *
- * Invariant: a connection is CLOSED only when none of its four operations is outstanding.
+ * Invariant: a connection is CLOSED only when none of its four operations is outstanding, nor what its protocol
+ *       carries itself (carried).
  */
 #include "vm/base/check.h"
 #include "vm/http/load_internal.h"
@@ -20,7 +21,9 @@ static struct loop *load_connection_loop(struct load_connection *connection)
 static void load_connection_settle(struct load_connection *connection)
 {
     if (connection->state != LOAD_CONNECTION_CLOSING) return;
-    if (connection->connecting || connection->readying || connection->reading || connection->writing) return;
+    if (connection->connecting || connection->readying || connection->reading || connection->writing ||
+        connection->carried)
+        return;
     connection->state = LOAD_CONNECTION_CLOSED;
     load_on_closed(connection);
 }
@@ -31,20 +34,28 @@ void load_connection_close(struct load_connection *connection, bool reset)
     DCHECK(connection->state != LOAD_CONNECTION_CLOSING && connection->state != LOAD_CONNECTION_CLOSED);
     loop_timer_clear(load->options.loop, &connection->timer);
     if (connection->state == LOAD_CONNECTION_OPEN) load->open_count--;
+    connection->state = LOAD_CONNECTION_CLOSING; /* whom closing tells, sees that */
     if (connection->connecting) loop_connect_cancel(load->options.loop, &connection->connect);
+    if (connection->carried) {
+        load->protocol->close(connection, reset);
+        if (!connection->carried) return; /* all of it is over: load_connection_released went on from there */
+    }
     if (connection->stream) {
         if (reset) stream_abort_on_close(connection->stream);
         stream_close(&connection->stream);
     }
     buffer_unref(&connection->input);
-    connection->state = LOAD_CONNECTION_CLOSING;
     load_connection_settle(connection);
 }
 
 void load_connection_lose(struct load_connection *connection, enum load_fault fault)
 {
-    for (uint32_t i = 0; i < connection->load->protocol->slot_count; i++)
-        if (connection->slots[i].busy) load_slot_end(&connection->slots[i], fault);
+    const struct load_protocol *protocol = connection->load->protocol;
+    for (uint32_t i = 0; i < connection->load->slot_count; i++) {
+        if (!connection->slots[i].busy) continue;
+        if (protocol->drop) protocol->drop(&connection->slots[i]);
+        load_slot_end(&connection->slots[i], fault);
+    }
     if (connection->state == LOAD_CONNECTION_CLOSING || connection->state == LOAD_CONNECTION_CLOSED)
         return; /* that ended the run */
     load_connection_close(connection, true);
@@ -78,6 +89,40 @@ static enum load_fault load_connection_fault(cy_err err)
 static void load_connection_on_read(struct stream_read *read);
 static void load_connection_on_written(struct stream_write *write);
 
+static void load_connection_count_handshake(struct load_connection *connection)
+{
+    struct load *load = connection->load;
+    if (!load->options.is_resumed) return;
+    load->result.handshake_count++;
+    if (load->options.is_resumed(connection->stream)) load->result.resumed_count++;
+}
+
+void load_connection_opened(struct load_connection *connection)
+{
+    DCHECK(connection->state == LOAD_CONNECTION_READYING);
+    loop_timer_clear(load_connection_loop(connection), &connection->timer);
+    connection->state = LOAD_CONNECTION_OPEN;
+    connection->has_failed = false;
+    connection->in_body = false;
+    connection->load->open_count++;
+    connection->load->result.opened_count++;
+    load_on_open(connection);
+}
+
+void load_connection_ended(struct load_connection *connection, cy_err err)
+{
+    if (connection->state == LOAD_CONNECTION_READYING)
+        load_connection_fail(connection, LOAD_FAULT_HANDSHAKE, err);
+    else if (connection->state == LOAD_CONNECTION_OPEN)
+        load_connection_close(connection, false);
+}
+
+void load_connection_released(struct load_connection *connection)
+{
+    connection->carried = false;
+    load_connection_settle(connection);
+}
+
 static void load_connection_on_ready(struct stream_ready *ready)
 {
     struct load_connection *connection = CY_CONTAINER_OF(ready, struct load_connection, ready);
@@ -90,17 +135,17 @@ static void load_connection_on_ready(struct stream_ready *ready)
     if (connection->load->options.make_stream) {
         cy_bytes alpn = stream_info(connection->stream)->alpn;
         if (alpn.count ? !cy_bytes_equal(alpn, protocol->alpn) : protocol != &load_http1) {
-            load_connection_fail(connection, LOAD_FAULT_HANDSHAKE, CY_ERR(UNSUPPORTED));
+            load_connection_fail(connection, LOAD_FAULT_HANDSHAKE, CY_ERR(TLS_NO_PROTOCOL));
             return;
         }
     }
-    loop_timer_clear(load_connection_loop(connection), &connection->timer);
-    connection->state = LOAD_CONNECTION_OPEN;
-    connection->has_failed = false;
-    connection->in_body = false;
-    connection->load->open_count++;
-    connection->load->result.opened_count++;
-    load_on_open(connection);
+    load_connection_count_handshake(connection);
+    if (protocol->start) {
+        cy_err err = protocol->start(connection);
+        if (cy_failed(err)) load_connection_fail(connection, LOAD_FAULT_LOCAL, err);
+        return;
+    }
+    load_connection_opened(connection);
     if (connection->state != LOAD_CONNECTION_OPEN) return;
     connection->read.done = load_connection_on_read;
     connection->reading = true;
@@ -123,6 +168,11 @@ static void load_connection_on_connected(struct loop_op *op)
         return;
     }
     struct loop_socket *socket = connection->connect.socket;
+    if (options->on_failure) {
+        struct address local;
+        loop_socket_address(socket, false, &local);
+        if (local.bytes > 0) connection->local_port = address_port(&local);
+    }
     cy_err err = options->make_stream ? options->make_stream(options->make_stream_context, options->loop,
                                                              socket, &connection->stream)
                                       : stream_tcp_new(options->loop, socket, &connection->stream);
@@ -158,6 +208,8 @@ void load_connection_open(struct load_connection *connection)
     connection->timer.fire = load_connection_on_timer;
     connection->state = LOAD_CONNECTION_CONNECTING;
     connection->connecting = true;
+    connection->local_port = 0;
+    if (connection->load->options.on_failure) connection->began_ns = loop_now_ns(loop);
     connection->connect.op.done = load_connection_on_connected;
     loop_timer_set(loop, &connection->timer, connection->load->options.timeout_ms);
     loop_connect(loop, &connection->load->options.address, &connection->connect);

@@ -2,37 +2,19 @@
  *
  * vm/http/load_h1.c: HTTP/1 for the load generator: one request at a time on a connection.
  *
- * In:   rows, fields and a body. Out: their bytes, made once; then the answers, read as strictly as the proxy reads its
- *       upstreams'.
+ * In:   rows, fields and a body. Out: their bytes, made once (load_request.c); then the answers, read as strictly as
+ *       the proxy reads its upstreams'.
  * Invariant: a head is parsed in one go, from its first byte, into the run's one table of fields; a head that comes in
  *       pieces (rare) is kept and parsed again. So ten thousand connections need no table each.
  * Not here:  what an answer must be like (load.c).
  */
 #include "vm/base/check.h"
 #include "vm/base/hash.h"
-#include "vm/http/field.h"
 #include "vm/http/h1.h"
 #include "vm/http/head_write.h"
 #include "vm/http/load_internal.h"
 
 /* -- requests -------------------------------------------------------------------------------------------- */
-
-static bool load_h1_is_text(cy_bytes text, bool blanks)
-{
-    for (size_t i = 0; i < text.count; i++) {
-        uint8_t byte = text.data[i];
-        if (byte == 127 || byte < ' ') return false;
-        if (byte == ' ' && !blanks) return false;
-    }
-    return true;
-}
-
-static bool load_h1_has_field(const struct load_options *options, const char *name)
-{
-    for (uint32_t i = 0; i < options->field_count; i++)
-        if (cy_bytes_equal_nocase(options->fields[i].name, cy_bytes_from_text(name))) return true;
-    return false;
-}
 
 static void load_h1_put(struct builder *out, const char *name, cy_bytes value)
 {
@@ -51,9 +33,10 @@ static void load_h1_write_head(const struct load_options *options, const struct 
     if (options->http10 && options->keeping == LOAD_KEEP)
         load_h1_put(out, "Connection", CY_BYTES("Keep-Alive"));
     if (!options->http10 && options->keeping == LOAD_NEW) load_h1_put(out, "Connection", CY_BYTES("close"));
-    if (!load_h1_has_field(options, "Host")) load_h1_put(out, "Host", row->authority);
-    if (!load_h1_has_field(options, "User-Agent")) load_h1_put(out, "User-Agent", CY_BYTES("crownyc-load"));
-    if (!load_h1_has_field(options, "Accept")) load_h1_put(out, "Accept", CY_BYTES("*/*"));
+    if (!load_request_has_field(options, "Host")) load_h1_put(out, "Host", row->authority);
+    if (!load_request_has_field(options, "User-Agent"))
+        load_h1_put(out, "User-Agent", CY_BYTES("crownyc-load"));
+    if (!load_request_has_field(options, "Accept")) load_h1_put(out, "Accept", CY_BYTES("*/*"));
     for (uint32_t i = 0; i < options->field_count; i++) {
         builder_bytes(out, options->fields[i].name);
         builder_text(out, ": ");
@@ -64,54 +47,9 @@ static void load_h1_write_head(const struct load_options *options, const struct 
     builder_text(out, "\r\n");
 }
 
-static const char *load_h1_judge_fields(const struct load_options *options)
-{
-    for (uint32_t i = 0; i < options->field_count; i++) {
-        const struct load_field *field = &options->fields[i];
-        if (!field_is_token(field->name)) return "a field's name is no token";
-        if (!load_h1_is_text(field->value, true)) return "a control byte in a field's value";
-    }
-    if (load_h1_has_field(options, "Content-Length") || load_h1_has_field(options, "Transfer-Encoding") ||
-        load_h1_has_field(options, "Connection"))
-        return "Content-Length, Transfer-Encoding and Connection are the generator's own fields";
-    return NULL;
-}
-
-static const char *load_h1_judge_row(const struct load_row *row)
-{
-    if (row->method.count && !field_is_token(row->method)) return "the method is no token";
-    if (cy_bytes_equal(row->method, CY_BYTES("CONNECT"))) return "CONNECT is not for the load generator";
-    if (!load_h1_is_text(row->authority, false)) return "a blank or control byte in the host";
-    if (!load_h1_is_text(row->target, false)) return "a blank or control byte in the path";
-    if (row->target.count && row->target.data[0] != '/' && !cy_bytes_equal(row->target, CY_BYTES("*")))
-        return "a path begins with a slash";
-    return NULL;
-}
-
 static cy_err load_h1_prepare(struct load *load, const char **fault_out)
 {
-    const struct load_options *options = &load->options;
-    struct builder *bytes = &load->bytes;
-    *fault_out = load_h1_judge_fields(options);
-    builder_bytes(bytes, options->body);
-    for (uint32_t i = 0; i < options->row_count && !*fault_out; i++) {
-        const struct load_row *row = &options->rows[i];
-        *fault_out = load_h1_judge_row(row);
-        size_t begin = bytes->count;
-        load_h1_write_head(options, row, bytes);
-        load->requests[i].head.count = bytes->count - begin;
-        load->requests[i].is_head = cy_bytes_equal(row->method, CY_BYTES("HEAD"));
-    }
-    if (*fault_out) return CY_ERR(VALUE);
-    CY_TRY(builder_error(bytes));
-    /* Now that the bytes lie where they stay. */
-    load->body = cy_bytes_slice(builder_view(bytes), 0, options->body.count);
-    size_t at = options->body.count;
-    for (uint32_t i = 0; i < options->row_count; i++) {
-        load->requests[i].head.data = bytes->data + at;
-        at += load->requests[i].head.count;
-    }
-    return CY_OK;
+    return load_request_make(load, load_h1_write_head, fault_out);
 }
 
 static void load_h1_send(struct load_slot *slot)
@@ -124,6 +62,11 @@ static void load_h1_send(struct load_slot *slot)
     if (load->body.count) send->parts[send->part_count++] = load->body;
     connection->in_body = false;
     load_connection_write(connection);
+}
+
+static void load_h1_on_timeout(struct load_slot *slot)
+{
+    load_connection_lose(slot->connection, LOAD_FAULT_TIMEOUT);
 }
 
 /* -- answers --------------------------------------------------------------------------------------------- */
@@ -241,9 +184,9 @@ static void load_h1_on_end(struct load_connection *connection)
 const struct load_protocol load_http1 = {
     .name = "http/1",
     .alpn = {(const uint8_t *)"http/1.1", 8},
-    .slot_count = 1,
     .prepare = load_h1_prepare,
     .send = load_h1_send,
+    .on_timeout = load_h1_on_timeout,
     .on_read = load_h1_on_read,
     .on_end = load_h1_on_end,
 };

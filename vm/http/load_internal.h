@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/http/load_internal.h: the parts of the load generator among themselves. For vm/http/load*.c only.
+ * vm/http/load_internal.h: the parts of the load generator among themselves. For vm/http/load*.c and h2_load.c only.
  *
  *   load.c             phases, when a request is due, what is counted
  *   load_connection.c  connections: opened, ready, lost, closed
+ *   load_request.c     what is sent: judged, and made once
  *   load_h1.c          a protocol: bytes of requests, answers read and judged
+ *   h2_load.c          the other one
  *   load_mix.c         which request comes next
  *
- * A *slot* is room for one request on a connection: HTTP/1 has one, a protocol with streams has more.
+ * A *slot* is room for one request on a connection: HTTP/1 has one, HTTP/2 as many as there are streams at once.
  */
 #ifndef CY_HTTP_LOAD_INTERNAL_H
 #define CY_HTTP_LOAD_INTERNAL_H
@@ -17,6 +19,8 @@
 #include "vm/http/load.h"
 
 struct load_connection;
+struct h2_load;
+struct h2_load_stream;
 
 /* -- load_mix.c ------------------------------------------------------------------------------------------ */
 /* Choices by weight at the same cost for any number of them (Walker's alias method). */
@@ -37,6 +41,7 @@ uint32_t load_mix_next(struct load_mix *mix);
 struct load_slot {
     struct load_slot *next; /* in the queue of free ones */
     struct load_connection *connection;
+    struct h2_load_stream *h2_stream; /* HTTP/2: that carries its request; NULL: none */
     struct timer timer;
     uint64_t due_ns;
     uint64_t body_bytes; /* of the answer, so far */
@@ -49,15 +54,35 @@ struct load_slot {
 
 struct load_protocol {
     const char *name;
-    cy_bytes alpn;       /* what a secure stream must have agreed on; nothing agreed is HTTP/1 */
-    uint32_t slot_count; /* per connection */
-    /* Once, before any connection: the bytes of all requests. */
+    cy_bytes alpn;    /* what a secure stream must have agreed on; nothing agreed is HTTP/1 */
+    bool has_streams; /* several requests at once on a connection: options.streams */
+    /* Once, before any connection: the bytes of all requests. `fini` (NULL: nothing) also after it failed. */
     cy_err (*prepare)(struct load *load, const char **fault_out);
-    void (*send)(struct load_slot *slot); /* on an open connection with no write outstanding */
+    void (*fini)(struct load *load);
+    /* Takes connection->stream, also on failure, and sets connection->carried: load_connection_opened,
+     * load_connection_ended and load_connection_released tell the rest. NULL: the connection reads and writes itself,
+     * through `on_read` and `on_end`. */
+    cy_err (*start)(struct load_connection *connection);
+    void (*close)(struct load_connection *connection, bool reset); /* what `start` took */
+    /* May an open connection take another request? NULL: always. */
+    bool (*has_room)(const struct load_connection *connection);
+    void (*send)(
+        struct load_slot *slot); /* on an open connection with room and, HTTP/1, no write outstanding */
+    void (*drop)(
+        struct load_slot *slot); /* before load_slot_end, where its connection is lost; NULL: nothing to do */
+    void (*on_timeout)(struct load_slot *slot); /* a busy one, on an open connection */
     /* Takes the buffer. Ends slots (load_slot_end) or the connection (load_connection_lose). */
     void (*on_read)(struct load_connection *connection, struct buffer *owned_buffer);
     void (*on_end)(struct load_connection *connection); /* the server's end of the stream */
 };
+
+/* -- load_request.c -------------------------------------------------------------------------------------- */
+bool load_request_has_field(const struct load_options *options, const char *name);
+/* Judges rows and fields (VALUE: what is wrong in `fault_out`), then fills load->requests and load->body. */
+CY_NODISCARD cy_err load_request_make(struct load *load,
+                                      void (*write_head)(const struct load_options *options,
+                                                         const struct load_row *row, struct builder *out),
+                                      const char **fault_out);
 
 /* -- connections ----------------------------------------------------------------------------------------- */
 enum load_connection_state {
@@ -76,7 +101,10 @@ struct load_connection {
     struct timer timer;    /* of connecting and of the pause */
     uint8_t state;
     bool connecting, readying, reading, writing; /* outstanding */
-    bool has_failed;                             /* pause before the next try */
+    bool carried;        /* the protocol's own: load_connection_released is still to come */
+    bool has_failed;     /* pause before the next try */
+    uint16_t local_port; /* of the last one that was connected; with on_failure only */
+    uint64_t began_ns;   /* when connecting began; the same */
     /* HTTP/1 */
     bool in_body, keeps;
     struct h1_body body;
@@ -96,6 +124,11 @@ void load_connection_close(struct load_connection *connection, bool reset);
 void load_connection_lose(struct load_connection *connection, enum load_fault fault);
 /* Sends what stands in connection->write.send. */
 void load_connection_write(struct load_connection *connection);
+/* For protocols that carry connections themselves: requests may be sent; it is closed (`err`: why, where it never was
+ * open); nothing of it is outstanding any more. */
+void load_connection_opened(struct load_connection *connection);
+void load_connection_ended(struct load_connection *connection, cy_err err);
+void load_connection_released(struct load_connection *connection);
 
 /* -- the run --------------------------------------------------------------------------------------------- */
 enum load_phase {
@@ -110,7 +143,7 @@ enum load_phase {
 
 /* A row as it is sent, and what its answers must be like. */
 struct load_request {
-    cy_bytes head; /* HTTP/1 */
+    cy_bytes head; /* as the protocol has it: text, or records (h2_head.h) */
     struct load_expectation expect;
     bool is_head;
 };
@@ -118,6 +151,8 @@ struct load_request {
 struct load {
     struct load_options options; /* with defaults filled in */
     const struct load_protocol *protocol;
+    uint32_t slot_count; /* per connection */
+    struct h2_load *h2;  /* NULL: HTTP/1 */
     struct load_mix mix;
     struct load_request *requests;
     struct builder bytes; /* that `requests` and `body` point into */

@@ -142,6 +142,7 @@ static void pool_link(struct http_pool *pool, struct upstream_connection *connec
         pool->idle_oldest = connection;
     pool->idle_newest = connection;
     pool->idle_count++;
+    pool->client->idle_count++;
 }
 
 static void pool_unlink(struct http_pool *pool, struct upstream_connection *connection)
@@ -154,8 +155,9 @@ static void pool_unlink(struct http_pool *pool, struct upstream_connection *conn
         connection->next->previous = connection->previous;
     else
         pool->idle_oldest = connection->previous;
-    CHECK(pool->idle_count > 0);
+    CHECK(pool->idle_count > 0 && pool->client->idle_count > 0);
     pool->idle_count--;
+    pool->client->idle_count--;
 }
 
 /* -- connections ----------------------------------------------------------------------------------------- */
@@ -172,8 +174,7 @@ static void pool_recycle(struct upstream_connection *connection)
     struct http_client *client = connection->pool->client;
     DCHECK(!connection->carrier.input);
     pool_unref(&connection->pool);
-    connection->next = client->free_connections;
-    client->free_connections = connection;
+    spare_put(&client->spare_connections, connection, LIMIT_HTTP_SPARE);
     client_release(client);
 }
 
@@ -194,6 +195,36 @@ static void pool_close_idle(struct upstream_connection *connection)
     struct upstream_carrier *carrier = &connection->carrier;
     pool_unlink(connection->pool, connection);
     pool_close(&carrier);
+}
+
+void pool_close_all_idle(struct http_pool *pool)
+{
+    while (pool->idle_oldest) pool_close_idle(pool->idle_oldest);
+}
+
+/* Of all pools, the connection whose time is over first. Looks at each pool: nobody keeps an order of all of them for the
+ * day on which descriptors run out. */
+static struct upstream_connection *pool_first_to_go(struct http_client *client)
+{
+    struct upstream_connection *first = NULL;
+    for (size_t i = 0; i < CLIENT_POOL_BUCKETS; i++)
+        for (struct http_pool *pool = client->buckets[i]; pool; pool = pool->next) {
+            struct upstream_connection *oldest = pool->idle_oldest;
+            if (oldest && (!first || oldest->carrier.timer.due_ms < first->carrier.timer.due_ms))
+                first = oldest;
+        }
+    return first;
+}
+
+uint32_t pool_make_room(struct http_client *client, uint32_t count)
+{
+    static const char why[] = "descriptors ran out: closed";
+    uint32_t closed = 0;
+    for (; closed < count && client->idle_count > 0; closed++) pool_close_idle(pool_first_to_go(client));
+    if (closed)
+        log_write_keyed(client->options.log, LOG_WARN, why, "%s %u idle connection%s of upstreams", why,
+                        (unsigned)closed, closed == 1 ? "" : "s");
+    return closed;
 }
 
 struct upstream_carrier *pool_take(struct http_pool *pool, void *owner, const struct upstream_events *events)
@@ -264,15 +295,11 @@ cy_err pool_add(struct http_pool *pool, struct stream *owned_stream, struct upst
 {
     struct http_client *client = pool->client;
     if (pool->speaks_h2) return h2_client_add(pool, owned_stream, carrier_out);
-    struct upstream_connection *connection = client->free_connections;
-    if (connection) {
-        client->free_connections = connection->next;
-    } else {
-        connection = mem_alloc(sizeof *connection);
-        if (!connection) {
-            stream_close(&owned_stream);
-            return CY_ERR(NO_MEMORY);
-        }
+    struct upstream_connection *connection = spare_take(&client->spare_connections);
+    if (!connection) connection = mem_alloc(sizeof *connection);
+    if (!connection) {
+        stream_close(&owned_stream);
+        return CY_ERR(NO_MEMORY);
     }
     memset(connection, 0, sizeof *connection);
     client->live_count++;

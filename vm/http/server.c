@@ -134,13 +134,19 @@ uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYT
     return (uint8_t)view.count;
 }
 
-void server_make_room(struct http_server *server, const char *why)
+static void server_make_room(struct http_server *server, const char *why)
 {
-    uint32_t count = connection_evict(server, intake_waits_since(server));
-    count += intake_evict(server, LIMIT_HTTP_EVICT_BATCH - count);
+    uint32_t count = connection_evict(server);
     log_write_keyed(server_log(server), LOG_WARN, why,
                     "%s: %u of them; closed %u that let us wait the longest", why,
-                    (unsigned)server->counters->connections_open + server->intake_count + count, count);
+                    (unsigned)server->counters->connections_open + count, count);
+}
+
+bool server_has_room(struct http_server *server)
+{
+    uint64_t max = server->options.connections_max;
+    if (server->counters->connections_open >= max) server_make_room(server, "as many clients as may be");
+    return server->counters->connections_open < max;
 }
 
 /* -- listening ------------------------------------------------------------------------------------------- */
@@ -181,11 +187,13 @@ static void server_on_accept(struct loop_op *op)
         server_serve(listener, stream);
 }
 
-/* The next try to accept comes by itself, a little later. */
+/* The next try to accept comes by itself, a little later. What idles towards upstreams goes before any client does. */
 static void server_on_starved(struct loop_accept *accept)
 {
-    struct http_listener *listener = CY_CONTAINER_OF(accept, struct http_listener, accept);
-    server_make_room(listener->server, "descriptors ran out with clients waiting");
+    struct http_server *server = CY_CONTAINER_OF(accept, struct http_listener, accept)->server;
+    struct http_client *client = server->options.client;
+    if (client && pool_make_room(client, LIMIT_HTTP_EVICT_BATCH)) return;
+    server_make_room(server, "descriptors ran out with clients waiting");
 }
 
 cy_err http_server_listen(struct http_server *server, int owned_descriptor)
@@ -247,9 +255,11 @@ void http_listener_join(struct http_listener *listener, struct http_listener *be
 
 cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream)
 {
-    uint64_t before = server->counters->connections_open;
-    connection_start(server, owned_stream);
-    return server->counters->connections_open > before ? CY_OK : CY_ERR(TOO_MANY);
+    if (server->draining) {
+        stream_close(&owned_stream);
+        return CY_ERR(CLOSED);
+    }
+    return connection_start(server, owned_stream) ? CY_OK : CY_ERR(TOO_MANY);
 }
 
 /* -- the end --------------------------------------------------------------------------------------------- */
@@ -268,29 +278,17 @@ static void server_free_memory(struct http_server *server)
     loop_timer_clear(server->options.loop, &server->drain_timer);
     loop_timer_clear(server->options.loop, &server->idle_timer);
     loop_timer_clear(server->options.loop, &server->stop_timer);
-    tunnel_free_memory(server);
     while (server->listeners) {
         struct http_listener *listener = server->listeners;
         server->listeners = listener->next;
         tls_server_unref(&listener->tls);
         mem_free(listener);
     }
-    while (server->free_connections) {
-        struct http_connection *connection = server->free_connections;
-        server->free_connections = connection->next;
-        mem_free(connection);
-    }
     h2_server_fini(server);
-    while (server->free_exchanges) {
-        struct http_exchange *exchange = server->free_exchanges;
-        server->free_exchanges = exchange->next;
-        mem_free(exchange);
-    }
-    while (server->free_writes) {
-        struct connection_write *write = server->free_writes;
-        server->free_writes = write->next;
-        mem_free(write);
-    }
+    spare_fini(&server->spare_exchanges);
+    spare_fini(&server->spare_connections);
+    spare_fini(&server->spare_writes);
+    spare_fini(&server->spare_tunnels);
     mem_free(server);
 }
 
@@ -317,7 +315,6 @@ void http_server_free(struct http_server **server_pointer)
     server->draining = true;
     server->drained = NULL;
     server_close_listeners(server);
-    intake_close_all(server);
     server_cut_off(server);
     server->freed = true;
     server_release(server);
@@ -350,13 +347,11 @@ static void server_on_stop_timer(struct timer *timer)
 void server_check_drained(struct http_server *server)
 {
     if (!server->draining || !server->drained || server->counters->connections_open > 0) return;
-    if (server->intake_count > 0) return;
     if (!timer_is_set(&server->drain_timer)) loop_timer_set(server->options.loop, &server->drain_timer, 0);
 }
 
 static void server_close_idle(struct http_server *server)
 {
-    intake_close_all(server);
     for (struct server_connection *connection = server->connections, *next; connection; connection = next) {
         next = connection->next;
         connection->type->drain(connection);

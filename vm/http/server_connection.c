@@ -25,21 +25,17 @@ static struct http_connection *connection_of(struct exchange_carrier *carrier)
 }
 
 static void connection_on_written(struct stream_write *write);
+static cy_bytes connection_peer_text(struct exchange_carrier *carrier);
 
 /* -- memory ---------------------------------------------------------------------------------------------- */
 
 static bool connection_take_write(struct http_connection *connection)
 {
-    struct http_server *server = connection->carrier.server;
-    struct connection_write *write = server->free_writes;
     if (connection->write) return true;
-    if (write) {
-        server->free_writes = write->next;
-    } else {
-        write = mem_alloc_zeroed(sizeof *write);
-        if (!write) return false;
-        write->write.done = connection_on_written;
-    }
+    struct connection_write *write = spare_take(&connection->carrier.server->spare_writes);
+    if (!write) write = mem_alloc_zeroed(sizeof *write);
+    if (!write) return false;
+    write->write.done = connection_on_written;
     write->connection = connection;
     connection->write = write;
     connection->carrier.send = &write->write.send;
@@ -48,10 +44,8 @@ static bool connection_take_write(struct http_connection *connection)
 
 static void connection_give_write(struct http_connection *connection)
 {
-    struct connection_write *write = connection->write;
-    if (!write) return;
-    write->next = connection->carrier.server->free_writes;
-    connection->carrier.server->free_writes = write;
+    if (!connection->write) return;
+    spare_put(&connection->carrier.server->spare_writes, connection->write, LIMIT_HTTP_SPARE);
     connection->write = NULL;
     connection->carrier.send = NULL;
 }
@@ -64,8 +58,7 @@ static void connection_recycle(struct http_connection *connection)
     if (connection->carrier.exchange) exchange_free(connection->carrier.exchange);
     connection_give_write(connection);
     server_unlink(server, &connection->listed);
-    connection->next = server->free_connections;
-    server->free_connections = connection;
+    spare_put(&server->spare_connections, connection, LIMIT_HTTP_SPARE);
     server_release(server);
 }
 
@@ -75,6 +68,9 @@ void connection_close(struct http_connection *connection)
 {
     CHECK(connection->stream);
     struct http_server *server = connection->carrier.server;
+    /* Its exchange may outlive the stream, and is recorded with the client's name. */
+    if (connection->carrier.exchange && server->options.access_log)
+        connection_peer_text(&connection->carrier);
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
@@ -85,7 +81,11 @@ void connection_close(struct http_connection *connection)
 }
 
 static void connection_read(struct http_connection *connection);
-static void connection_set_quiet(struct http_connection *connection);
+
+static void connection_set_quiet(struct http_connection *connection)
+{
+    connection->quiet_since_ms = loop_now_ms(connection->carrier.server->options.loop);
+}
 
 /* Closing with bytes unread makes the system send RST, which can destroy an answer on its way (RFC 9112
  * section 9.6). So we finish sending, then read on for a bounded time. */
@@ -110,7 +110,7 @@ static void connection_finish(struct http_connection *connection, bool client_is
 /* -- making room ----------------------------------------------------------------------------------------- */
 
 /* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
- * for long enough. In a handshake, between requests, inside a head and behind its last answer nothing is owed to it;
+ * for long enough. Inside a handshake, between requests, inside a head, and behind its last answer nothing is owed to it;
  * inside a body, and while it does not take what we send, it owes. */
 static uint64_t connection_waits_since(const struct server_connection *listed, uint64_t now_ms)
 {
@@ -120,8 +120,7 @@ static uint64_t connection_waits_since(const struct server_connection *listed, u
     const struct http_exchange *exchange = carrier->exchange;
     uint64_t since_ms = UINT64_MAX;
     if (!connection->stream || carrier->tunnel) return UINT64_MAX;
-    if (connection->preparing || connection->lingering || !exchange ||
-        (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
+    if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
         return connection->quiet_since_ms;
     if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
     if (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing)
@@ -131,7 +130,7 @@ static uint64_t connection_waits_since(const struct server_connection *listed, u
 }
 
 /* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
-uint32_t connection_evict(struct http_server *server, uint64_t until_ms)
+uint32_t connection_evict(struct http_server *server)
 {
     struct server_connection *oldest[LIMIT_HTTP_EVICT_BATCH];
     uint64_t since_ms[LIMIT_HTTP_EVICT_BATCH], now_ms = loop_now_ms(server->options.loop);
@@ -139,7 +138,7 @@ uint32_t connection_evict(struct http_server *server, uint64_t until_ms)
     for (struct server_connection *one = server->connections; one; one = one->next) {
         uint64_t since = one->type->waits_since(one, now_ms);
         uint32_t place = count;
-        if (since == UINT64_MAX || since > until_ms) continue;
+        if (since == UINT64_MAX) continue;
         while (place > 0 && since_ms[place - 1] > since) place--;
         if (place == LIMIT_HTTP_EVICT_BATCH) continue;
         if (count < LIMIT_HTTP_EVICT_BATCH) count++;
@@ -153,12 +152,15 @@ uint32_t connection_evict(struct http_server *server, uint64_t until_ms)
     return count;
 }
 
-static void connection_set_quiet(struct http_connection *connection)
-{
-    connection->quiet_since_ms = loop_now_ms(connection->carrier.server->options.loop);
-}
-
 /* -- reading --------------------------------------------------------------------------------------------- */
+
+/* The client's last request is here, all of it. Most of these connections end with its answer, soon. */
+static bool connection_expects_nothing(const struct http_connection *connection)
+{
+    const struct http_exchange *exchange = connection->carrier.exchange;
+    return exchange && exchange->phase != EXCHANGE_HEAD && !exchange->client_keeps &&
+           !exchange->wants_upgrade && exchange->request_body.body.ended;
+}
 
 static void connection_read(struct http_connection *connection)
 {
@@ -167,6 +169,7 @@ static void connection_read(struct http_connection *connection)
     if (connection->reading || connection->carrier.input_ended) return;
     connection->reading = true;
     connection->read.receive.pipe_bytes_max = pipe_bytes_max;
+    connection->read.receive.unhurried = connection_expects_nothing(connection);
     stream_read_start(connection->stream, &connection->read);
 }
 
@@ -363,12 +366,12 @@ static void connection_on_written(struct stream_write *write)
         exchange_on_written(connection->carrier.exchange);
 }
 
-/* Where a head and where an answer ends, the bytes themselves say. */
+/* Where a head and where an answer ends, the bytes themselves say. Behind the last answer nothing is sent. */
 static void connection_write(struct exchange_carrier *carrier, size_t head_bytes, bool last)
 {
     struct http_connection *connection = connection_of(carrier);
     (void)head_bytes;
-    (void)last;
+    connection->write->write.send.ends = last && !carrier->exchange->keep_alive;
     stream_write_start(connection->stream, &connection->write->write);
 }
 
@@ -417,7 +420,6 @@ static const struct server_connection_type connection_listed_type = {connection_
 /* -- the beginning, and the next request ----------------------------------------------------------------- */
 
 static const struct exchange_carrier_type connection_carrier_type;
-static cy_bytes connection_peer_text(struct exchange_carrier *carrier);
 
 /* The protocols there are, by their names in ALPN. A client that agreed on nothing speaks HTTP/1. */
 static bool connection_speaks_h1(const struct stream_info *info)
@@ -474,17 +476,16 @@ static void connection_on_ready(struct stream_ready *ready)
         connection_close(connection);
 }
 
-void connection_start(struct http_server *server, struct stream *owned_stream)
+bool connection_start(struct http_server *server, struct stream *owned_stream)
 {
-    if (server->counters->connections_open >= server->options.connections_max && !server->draining)
-        server_make_room(server, "as many clients as may be");
-    struct http_connection *connection = server->free_connections;
-    bool refused = server->draining || server->counters->connections_open >= server->options.connections_max;
-    if (!refused && connection) server->free_connections = connection->next;
-    if (!refused && !connection) connection = mem_alloc(sizeof *connection);
-    if (refused || !connection) {
+    struct http_connection *connection = NULL;
+    if (server_has_room(server)) {
+        connection = spare_take(&server->spare_connections);
+        if (!connection) connection = mem_alloc(sizeof *connection);
+    }
+    if (!connection) {
         stream_close(&owned_stream);
-        return;
+        return false;
     }
     memset(connection, 0, sizeof *connection);
     connection->carrier.type = &connection_carrier_type;
@@ -502,6 +503,7 @@ void connection_start(struct http_server *server, struct stream *owned_stream)
     carrier_set_timer(&connection->carrier, CONNECTION_TIMER_IDLE, server->options.header_timeout_ms);
     connection->preparing = true;
     stream_ready_start(connection->stream, &connection->ready);
+    return true;
 }
 
 static void connection_next(struct http_connection *connection)

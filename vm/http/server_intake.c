@@ -7,7 +7,8 @@
  *
  * In:   streams of listeners that want a header, before anything else is read from them (TLS comes behind it).
  * Out:  the same streams with other addresses; a closed stream and a line in the log.
- * Invariant: a connection without a good header never reaches HTTP, so nobody outside can choose an address.
+ * Invariant: a connection without a good header never reaches HTTP, so nobody outside can choose an address. Until it
+ *       has one it is a client like any other: counted, first to go where room is needed, closed by a stop.
  */
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
@@ -15,8 +16,9 @@
 #include "vm/net/proxy_protocol.h"
 
 struct server_intake {
-    struct server_intake *next, *previous; /* the server's list */
+    struct server_connection listed;
     struct http_listener *listener;
+    uint64_t since_ms;
     struct stream *stream; /* NULL: closed or handed on, the read may still come */
     struct stream_read read;
     struct timer timer;
@@ -35,11 +37,7 @@ static void intake_release(struct server_intake *intake)
 {
     struct http_server *server = intake_server(intake);
     if (intake->stream || intake->reading) return;
-    if (intake->previous)
-        intake->previous->next = intake->next;
-    else
-        server->intakes = intake->next;
-    *(intake->next ? &intake->next->previous : &server->oldest_intake) = intake->previous;
+    server_unlink(server, &intake->listed);
     mem_free(intake);
     server_release(server);
 }
@@ -52,8 +50,8 @@ static struct stream *intake_end(struct server_intake *intake)
     loop_timer_clear(server->options.loop, &intake->timer);
     buffer_unref(&intake->input);
     intake->stream = NULL;
-    CHECK(server->intake_count > 0);
-    server->intake_count--;
+    CHECK(server->counters->connections_open > 0);
+    server->counters->connections_open--;
     return stream;
 }
 
@@ -103,6 +101,7 @@ static void intake_hand_on(struct server_intake *intake, const struct proxy_prot
     struct stream *stream = intake_end(intake);
     intake_release(intake);
     server_serve(listener, stream);
+    server_check_drained(listener->server); /* it may have been refused */
 }
 
 static void intake_on_read(struct stream_read *read)
@@ -139,6 +138,28 @@ static void intake_on_timer(struct timer *timer)
                   "its PROXY header did not come in time");
 }
 
+/* -- for the server's list ------------------------------------------------------------------------------- */
+
+static void intake_lose(struct server_connection *listed, cy_err err)
+{
+    struct server_intake *intake = CY_CONTAINER_OF(listed, struct server_intake, listed);
+    (void)err;
+    if (intake->stream) intake_close(intake);
+}
+
+static void intake_drain(struct server_connection *listed) { intake_lose(listed, CY_ERR(CANCELLED)); }
+
+static uint64_t intake_waits_since(const struct server_connection *listed, uint64_t now_ms)
+{
+    const struct server_intake *intake =
+        (const struct server_intake *)((const char *)listed - offsetof(struct server_intake, listed));
+    (void)now_ms;
+    return intake->stream ? intake->since_ms : UINT64_MAX;
+}
+
+static const struct server_connection_type intake_listed_type = {intake_lose, intake_drain,
+                                                                 intake_waits_since};
+
 /* -- the beginning --------------------------------------------------------------------------------------- */
 
 /* Whoever may open a UNIX socket was let in by its mode. */
@@ -150,43 +171,15 @@ static bool intake_trusts(const struct http_listener *listener, const struct add
     return false;
 }
 
-static bool intake_is_full(const struct http_server *server)
-{
-    return server->counters->connections_open + server->intake_count >= server->options.connections_max;
-}
-
-uint64_t intake_waits_since(const struct http_server *server)
-{
-    const struct server_intake *oldest = server->oldest_intake;
-    while (oldest && !oldest->stream) oldest = oldest->previous;
-    return oldest ? oldest->timer.due_ms - LIMIT_PROXY_PROTOCOL_MS : UINT64_MAX;
-}
-
-uint32_t intake_evict(struct http_server *server, uint32_t count_max)
-{
-    uint32_t count = 0;
-    for (struct server_intake *intake = server->oldest_intake, *newer; intake && count < count_max;
-         intake = newer) {
-        newer = intake->previous;
-        if (!intake->stream) continue;
-        intake_close(intake);
-        count++;
-    }
-    server->counters->evictions += count;
-    return count;
-}
-
 void intake_start(struct http_listener *listener, struct stream *owned_stream)
 {
     struct http_server *server = listener->server;
-    if (intake_is_full(server) && !server->draining) server_make_room(server, "as many clients as may be");
-    bool full = intake_is_full(server);
     bool trusted = intake_trusts(listener, &stream_info(owned_stream)->peer);
     if (!trusted)
         intake_log(server, &stream_info(owned_stream)->peer,
                    "it may not speak the PROXY protocol here (not trusted)");
     struct server_intake *intake =
-        full || !trusted || server->draining ? NULL : mem_alloc_zeroed(sizeof *intake);
+        trusted && server_has_room(server) ? mem_alloc_zeroed(sizeof *intake) : NULL;
     if (!intake) {
         stream_close(&owned_stream);
         return;
@@ -195,19 +188,11 @@ void intake_start(struct http_listener *listener, struct stream *owned_stream)
     intake->stream = owned_stream;
     intake->read.done = intake_on_read;
     intake->timer.fire = intake_on_timer;
-    intake->next = server->intakes;
-    *(intake->next ? &intake->next->previous : &server->oldest_intake) = intake;
-    server->intakes = intake;
+    intake->listed.type = &intake_listed_type;
+    intake->since_ms = loop_now_ms(server->options.loop);
+    server_link(server, &intake->listed);
     server->live_count++;
-    server->intake_count++;
+    server->counters->connections_open++;
     loop_timer_set(server->options.loop, &intake->timer, LIMIT_PROXY_PROTOCOL_MS);
     intake_read(intake);
-}
-
-void intake_close_all(struct http_server *server)
-{
-    for (struct server_intake *intake = server->intakes, *next; intake; intake = next) {
-        next = intake->next;
-        if (intake->stream) intake_close(intake);
-    }
 }

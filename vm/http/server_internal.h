@@ -20,6 +20,7 @@
 #ifndef CY_HTTP_SERVER_INTERNAL_H
 #define CY_HTTP_SERVER_INTERNAL_H
 
+#include "vm/base/spare.h"
 #include "vm/http/carrier.h"
 #include "vm/http/client_internal.h"
 #include "vm/http/h1.h"
@@ -63,7 +64,6 @@ enum exchange_write {
 #define EXCHANGE_SPACE_BYTES 1024
 
 struct http_exchange {
-    struct http_exchange *next; /* free list */
     struct exchange_carrier *carrier;
     void *handler_context;
     struct http_verdict *verdict;
@@ -108,10 +108,10 @@ enum connection_timer {
 struct connection_write {
     struct stream_write write;
     struct http_connection *connection;
-    struct connection_write *next; /* free list */
 };
 
-/* What the server knows of a connection, whatever is spoken on it: a place in its list, and how to end it. */
+/* What the server knows of a connection, whatever is spoken on it, and before anything is: a place in its list, and how
+ * to end it. */
 struct server_connection;
 struct server_connection_type {
     void (*lose)(struct server_connection *connection, cy_err err); /* closes; its exchanges are told why */
@@ -128,15 +128,14 @@ struct server_connection {
 struct http_connection {
     struct exchange_carrier carrier; /* first: a carrier of type HTTP/1 is this one too */
     struct server_connection listed;
-    struct http_connection *next; /* free list */
-    struct stream *stream;        /* NULL: closed, completions may still come */
+    struct stream *stream; /* NULL: closed, completions may still come */
     union {
         struct stream_ready ready; /* until it is done */
         struct stream_read read;   /* from then on */
     };
     struct connection_write *write; /* with an exchange, and until the write is complete */
     uint64_t lingered_bytes;
-    uint64_t quiet_since_ms; /* while it is between requests or inside a head */
+    uint64_t quiet_since_ms; /* while it is between requests, inside a head, or lingering */
     uint8_t peer_text_bytes; /* 0: not made yet */
     bool preparing, reading; /* `ready`, `read` are outstanding; the write's is carrier.writing */
     bool lingering;
@@ -162,19 +161,14 @@ struct http_server {
     struct http_server_options options;
     struct http_listener *listeners;
     struct server_connection *connections;
-    struct http_connection *free_connections;
     struct h2_server *h2; /* NULL: nobody has spoken HTTP/2 yet */
-    struct http_exchange *free_exchanges;
-    struct connection_write *free_writes;
+    struct spare_list spare_exchanges, spare_connections, spare_writes, spare_tunnels;
     struct http_server_counters *counters; /* `own_counters`, or memory that other processes read */
     struct http_server_counters own_counters;
     struct timer drain_timer, stop_timer; /* nothing is left; what is left is cut off */
     struct timer idle_timer;              /* those between two requests go too */
-    struct http_tunnel *free_tunnels;
     void (*drained)(void *context);
     int64_t date_second;
-    struct server_intake *intakes, *oldest_intake; /* the newest first */
-    uint32_t intake_count;                         /* of them, not ended */
     uint32_t live_count; /* connections, intakes and listeners whose completions may still come */
     uint32_t listening_count;
     bool draining;
@@ -192,30 +186,25 @@ void server_link(struct http_server *server, struct server_connection *connectio
 void server_unlink(struct http_server *server, struct server_connection *connection);
 /* "127.0.0.1"; gives the number of bytes. */
 uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYTES]);
-/* Closes the oldest quiet clients and says so in the log (rate limited). */
-void server_make_room(struct http_server *server, const char *why);
+/* May another client come? Closes quiet ones for it, where it must, and says so in the log (rate limited). */
+bool server_has_room(struct http_server *server);
 
 /* An accepted connection whose client is known by now. */
 void server_serve(struct http_listener *listener, struct stream *owned_stream);
 
 /* -- server_intake.c -- */
 void intake_start(struct http_listener *listener, struct stream *owned_stream);
-void intake_close_all(struct http_server *server);
-/* Since when the oldest of them has been without its header; UINT64_MAX: there is none. */
-uint64_t intake_waits_since(const struct http_server *server);
-/* Closes the oldest ones. Gives their number. */
-uint32_t intake_evict(struct http_server *server, uint32_t count_max);
 
 /* -- server_connection.c -- */
-void connection_start(struct http_server *server, struct stream *owned_stream);
+/* False when there was no room for it, or no memory: it is closed then. */
+bool connection_start(struct http_server *server, struct stream *owned_stream);
 /* The protocols that it speaks, for tls_server_stream. */
 cy_bytes connection_alpn(const struct http_server *server);
 void connection_close(struct http_connection *connection);
 /* The client is gone, or must go, whatever it was in the middle of. */
 void connection_lose(struct http_connection *connection, cy_err err);
-/* Closes those clients that let us wait the longest, since `until_ms` at the latest: at most LIMIT_HTTP_EVICT_BATCH. Gives
- * their number. */
-uint32_t connection_evict(struct http_server *server, uint64_t until_ms);
+/* Closes those clients that let us wait the longest: at most LIMIT_HTTP_EVICT_BATCH. Gives their number. */
+uint32_t connection_evict(struct http_server *server);
 
 /* -- exchange.c: for carriers -- */
 struct http_exchange *exchange_new(struct exchange_carrier *carrier);
@@ -278,7 +267,6 @@ void tunnel_on_input(struct http_tunnel *tunnel);
 void tunnel_on_written(struct http_tunnel *tunnel);
 void tunnel_on_timeout(struct http_tunnel *tunnel);
 void tunnel_client_gone(struct http_tunnel *tunnel, cy_err err);
-void tunnel_free_memory(struct http_server *server);
 
 /* -- proxy_head.c -- */
 CY_NODISCARD struct buffer *proxy_write_switch_head(struct http_exchange *exchange);

@@ -19,7 +19,6 @@
 #include "vm/http/server_internal.h"
 
 struct http_tunnel {
-    struct http_tunnel *next; /* free list */
     struct http_server *server;
     struct exchange_carrier *carrier;
     struct upstream_carrier *upstream;
@@ -48,8 +47,7 @@ static void tunnel_end(struct http_tunnel *tunnel, bool abort)
     carrier->tunnel = NULL;
     CHECK(server->counters->tunnels_open > 0);
     server->counters->tunnels_open--;
-    tunnel->next = server->free_tunnels;
-    server->free_tunnels = tunnel;
+    spare_put(&server->spare_tunnels, tunnel, LIMIT_HTTP_SPARE);
     carrier_end(carrier, abort ? CARRIER_END_ABORT : CARRIER_END_LAST);
 }
 
@@ -65,15 +63,6 @@ static void tunnel_break(struct http_tunnel *tunnel, const char *who, cy_err err
 void tunnel_client_gone(struct http_tunnel *tunnel, cy_err err)
 {
     tunnel_break(tunnel, cy_is(err, CY_ERR_CANCELLED) ? "stopped" : "the client is gone", err);
-}
-
-void tunnel_free_memory(struct http_server *server)
-{
-    while (server->free_tunnels) {
-        struct http_tunnel *tunnel = server->free_tunnels;
-        server->free_tunnels = tunnel->next;
-        mem_free(tunnel);
-    }
 }
 
 /* -- time ------------------------------------------------------------------------------------------------ */
@@ -216,11 +205,8 @@ static void tunnel_on_upstream_timeout(void *owner) { (void)owner; }
 
 static struct http_tunnel *tunnel_new(struct http_server *server)
 {
-    struct http_tunnel *tunnel = server->free_tunnels;
-    if (tunnel)
-        server->free_tunnels = tunnel->next;
-    else
-        tunnel = mem_alloc(sizeof *tunnel);
+    struct http_tunnel *tunnel = spare_take(&server->spare_tunnels);
+    if (!tunnel) tunnel = mem_alloc(sizeof *tunnel);
     if (tunnel) memset(tunnel, 0, sizeof *tunnel);
     return tunnel;
 }

@@ -224,8 +224,8 @@ static bool native_tls_read_options(struct native_tls_files *files, const cy_val
     options->client_certificate = has_ca ? TLS_CLIENT_CERTIFICATE_REQUIRED : TLS_CLIENT_CERTIFICATE_OFF;
     if (values[NATIVE_TLS_MODE].tag == TAG_INT)
         options->client_certificate = (enum tls_client_certificate)values[NATIVE_TLS_MODE].as.i;
-    if (values[NATIVE_TLS_DEPTH].tag == TAG_INT)
-        options->client_depth = (uint32_t)values[NATIVE_TLS_DEPTH].as.i;
+    options->has_client_depth = values[NATIVE_TLS_DEPTH].tag == TAG_INT;
+    if (options->has_client_depth) options->client_depth = (uint32_t)values[NATIVE_TLS_DEPTH].as.i;
     return true;
 }
 
@@ -317,7 +317,8 @@ static bool native_trust_read(struct native_tls_files *files, const cy_value *va
     options->unverified =
         values[NATIVE_TRUST_VERIFY].tag == TAG_BOOL && !value_truthy(values[NATIVE_TRUST_VERIFY]);
     options->use_system = values[NATIVE_TRUST_CA].tag != TAG_STR && !options->unverified;
-    if (values[NATIVE_TRUST_DEPTH].tag == TAG_INT) options->depth = (uint32_t)values[NATIVE_TRUST_DEPTH].as.i;
+    options->has_depth = values[NATIVE_TRUST_DEPTH].tag == TAG_INT;
+    if (options->has_depth) options->depth = (uint32_t)values[NATIVE_TRUST_DEPTH].as.i;
     if ((values[NATIVE_TRUST_CERTIFICATE].tag == TAG_STR) != (values[NATIVE_TRUST_KEY].tag == TAG_STR))
         return native_tls_fail_text(files, vm_text(files->call->vm, "certificate and key belong together"));
     return native_tls_file(files, values[NATIVE_TRUST_CA], -1, &options->ca) &&

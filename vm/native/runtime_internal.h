@@ -14,6 +14,7 @@
 #include "vm/base/limits.h"
 #include "vm/base/log.h"
 #include "vm/base/map.h"
+#include "vm/base/spare.h"
 #include "vm/http/client.h"
 #include "vm/http/server.h"
 #include "vm/native/generation.h"
@@ -118,7 +119,7 @@ struct serving {
     int signals_descriptor;
     struct loop_socket *link_socket;
     struct loop_ready link_ready;
-    struct http_call *free_calls;
+    struct spare_list spare_calls; /* of struct http_call */
     struct serve_extra extra;
     bool extra_by_configure; /* http.serve named none, so generations may change it */
     struct access_log *access_log;

@@ -23,7 +23,6 @@
 
 /* One request inside the handler. Pooled: the steady state allocates nothing here. */
 struct http_call {
-    struct http_call *next; /* free list */
     struct runtime *runtime;
     struct http_exchange *exchange; /* NULL: the client is gone */
     struct fiber *fiber;
@@ -33,15 +32,12 @@ struct http_call {
 /* -- one request ------------------------------------------------------------------------------------------------- */
 static struct http_call *serve_take_call(struct runtime *runtime)
 {
-    struct http_call *call = runtime->serving.free_calls;
-    if (!call) return mem_alloc_zeroed(sizeof *call);
-    runtime->serving.free_calls = call->next;
-    return call;
+    struct http_call *call = spare_take(&runtime->serving.spare_calls);
+    return call ? call : mem_alloc(sizeof *call);
 }
 static void serve_put_call(struct runtime *runtime, struct http_call *call)
 {
-    call->next = runtime->serving.free_calls;
-    runtime->serving.free_calls = call;
+    spare_put(&runtime->serving.spare_calls, call, LIMIT_HTTP_SPARE);
 }
 
 static void serve_answer_failure(struct runtime *runtime, struct http_exchange *exchange,
@@ -369,13 +365,6 @@ void serve_fini(struct runtime *runtime)
 }
 
 /* The calls themselves outlive the VM's last callbacks. */
-void serve_free_calls(struct runtime *runtime)
-{
-    for (struct http_call *call = runtime->serving.free_calls, *next; call; call = next) {
-        next = call->next;
-        mem_free(call);
-    }
-    runtime->serving.free_calls = NULL;
-}
+void serve_free_calls(struct runtime *runtime) { spare_fini(&runtime->serving.spare_calls); }
 
 #undef SERVE_DESCRIPTORS_OWN

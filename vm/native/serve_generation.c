@@ -88,8 +88,9 @@ static void serve_generation_reload_done(struct configuring *configuring, cy_val
         log_write(&runtime->log, LOG_INFO, "generation %u was overtaken by generation %u",
                   configuring->number, runtime->serving.generation_number);
     } else {
-        bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring) &&
-                       serve_take_result(runtime, result, true);
+        /* What may fail comes before the first change: a generation that is refused has left nothing behind. */
+        bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_take_result(runtime, result, false) &&
+                       serve_generation_adopt(configuring) && serve_take_result(runtime, result, true);
         log_write(&runtime->log, adopted ? LOG_INFO : LOG_ERROR, "generation %u %s", configuring->number,
                   adopted ? "is serving" : "was refused; the one before it stays");
         if (adopted) serve_extra_change(runtime, result);

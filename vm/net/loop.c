@@ -49,6 +49,7 @@ cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loo
     loop_read_clocks(loop);
     err = buffer_pool_new(LIMIT_BUFFERS_FREE, &loop->buffers);
     loop->wheel = timer_wheel_new(loop->now_ms);
+    loop->unhurried_timer.fire = loop_on_unhurried;
     if (!cy_failed(err) && !loop->wheel) err = CY_ERR(NO_MEMORY);
     if (cy_failed(err)) {
         loop_free(&loop);
@@ -90,6 +91,7 @@ void loop_free(struct loop **loop_pointer)
     }
     loop_pipes_free(loop);
     mem_free(loop->stream_info);
+    if (loop->wheel) timer_wheel_clear(loop->wheel, &loop->unhurried_timer);
     timer_wheel_free(&loop->wheel);
     buffer_pool_free(&loop->buffers);
     loop->backend->close(loop->state);

@@ -86,6 +86,9 @@ struct loop_receive {
     /* Above 0: at most so many bytes may come in a pipe of the kernel's instead (loop_buffer_is_piped): a buffer
      * that has a length and no bytes, good for one send. For one receive: in done it is 0. */
     uint32_t pipe_bytes_max;
+    /* Nothing is expected but the end, if anything: a socket that is not registered for events yet is so only when it
+     * has waited for LIMIT_LOOP_UNHURRIED_MS, and one that is closed before never. For one receive: in done false. */
+    bool unhurried;
 };
 #define LOOP_SEND_PARTS_MAX 16
 struct loop_send {
@@ -93,6 +96,9 @@ struct loop_send {
     cy_bytes parts[LOOP_SEND_PARTS_MAX]; /* sent as one, completely or until an error */
     uint32_t part_count;
     bool more; /* more follows at once (MSG_MORE) */
+    /* Nothing is sent behind it: its last bytes and FIN are one packet. For one send: in done it is false, and where
+     * `op.err` is OK the socket is shut as loop_socket_shutdown_send does it. */
+    bool ends;
     struct buffer
         *pipe; /* borrowed; what is sent is this piped buffer's, and `parts` only say so. NULL in done */
     size_t sent_bytes;   /* in done */
@@ -131,7 +137,7 @@ void loop_socket_address(const struct loop_socket *socket, bool peer, struct add
 /* True when nothing was received and the peer has neither sent nor closed: a kept-alive connection that may be used
  * again. Peeks (recv MSG_PEEK) only when readiness is not already known. */
 bool loop_socket_is_quiet(struct loop_socket *socket);
-/* No more sends: FIN after what was sent. */
+/* No more sends: FIN after what was sent. Nothing when that is so already. */
 cy_err loop_socket_shutdown_send(struct loop_socket *socket);
 /* Close sends RST instead of FIN: the peer must not take what it has for a complete message. */
 void loop_socket_abort_on_close(struct loop_socket *socket);

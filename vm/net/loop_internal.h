@@ -58,6 +58,7 @@ struct loop_socket {
     bool peer_closed;
     bool abort_on_close;
     bool send_waits; /* `send` was not tried yet: it is in the loop's batch */
+    bool send_shut;  /* FIN is with the system */
     bool bulk;       /* the last receive filled its buffer */
     bool no_pipes;   /* its kind cannot be received from into a pipe */
     struct loop_receive *receive;
@@ -126,7 +127,8 @@ struct loop_counters {
     uint64_t accept_pauses; /* times accepting stopped because descriptors or memory ran out */
 };
 
-#define LOOP_SENDING_MAX 512 /* past it a send is tried at once */
+#define LOOP_SENDING_MAX 512    /* past it a send is tried at once */
+#define LOOP_UNHURRIED_MAX 1024 /* past it a socket is registered at once */
 #define LOOP_BLOCK_BYTES 136
 struct loop_block {
     struct loop_block *next;
@@ -164,6 +166,13 @@ struct loop {
     struct loop_sending {
         uint32_t index, generation;
     } sending[LOOP_SENDING_MAX];
+    /* Receives of sockets that are registered later, oldest first, in a ring. What has ended meanwhile stays in it. */
+    struct timer unhurried_timer;
+    uint32_t unhurried_first, unhurried_count;
+    struct loop_unhurried {
+        uint32_t index, generation;
+        uint64_t due_ms;
+    } unhurried[LOOP_UNHURRIED_MAX];
 };
 
 /* A loop on a given back end; `context` goes to its `open`. */
@@ -177,6 +186,8 @@ void loop_on_event(struct loop_socket *socket, unsigned events);
 void loop_op_deliver(struct loop *loop, struct loop_op *op);
 /* For loop.c: tries the sends that were submitted since the last time. */
 void loop_send_batch(struct loop *loop);
+/* For loop.c: registers the sockets that have waited long enough. */
+void loop_on_unhurried(struct timer *timer);
 /* The socket that an event names; NULL when it has been closed since. */
 struct loop_socket *loop_socket_at(struct loop *loop, uint32_t index, uint32_t generation);
 void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out);

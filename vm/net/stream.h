@@ -135,9 +135,9 @@ static inline bool stream_is_quiet(struct stream *s)
 static inline void stream_shutdown_write(struct stream *s) { s->type->shutdown_write(s); }
 static inline void stream_abort_on_close(struct stream *s) { s->type->abort_on_close(s); }
 void stream_close(struct stream **stream); /* clears the pointer */
-/* For a stream that cannot begin (a handshake that failed): puts the one below in its place, on which its last words are
- * on their way, so that the connection can be ended in order. Nothing may be outstanding. False: it stays, and there is
- * only stream_close. */
+/* For a stream that cannot begin (a handshake that failed): puts the one below in its place, on which its last words
+ * are on their way, so that the connection can be ended in order. Nothing may be outstanding. False: it stays, and
+ * there is only stream_close. */
 bool stream_unwrap(struct stream **stream);
 
 /* -- for carriers --------------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ enum tls_version { TLS_VERSION_DEFAULT, TLS_VERSION_1_2, TLS_VERSION_1_3 };
 struct tls_certificate {
     struct tls_file chain; /* PEM: the certificate, then those between it and its authority */
     struct tls_file key;   /* PEM, not encrypted */
-    struct tls_file ocsp;  /* DER: an answer to staple while it is good */
+    struct tls_file ocsp;  /* DER: an answer about this certificate, to staple while it is good */
 };
 enum tls_client_certificate {
     TLS_CLIENT_CERTIFICATE_OFF,
@@ -55,7 +55,8 @@ struct tls_server_options {
     enum tls_client_certificate client_certificate;
     struct tls_file client_ca;  /* PEM; must be there when client certificates are not off */
     struct tls_file client_crl; /* PEM; empty: nothing is looked up */
-    uint32_t client_depth;      /* 0: LIMIT_TLS_DEPTH */
+    bool has_client_depth;      /* else LIMIT_TLS_DEPTH */
+    uint32_t client_depth;      /* of certificates between the client's and its authority; 0: none may be */
     /* TLS_SEED_BYTES that all workers share: what keys of session tickets are made of. NULL: no tickets. */
     const uint8_t *ticket_seed;
     uint32_t *failed_index; /* NULL, or gets which certificate is at fault; untouched when none is */
@@ -77,11 +78,13 @@ CY_NODISCARD cy_err tls_server_stream(struct tls_server *server, cy_bytes alpn,
 /* -- the client's side ------------------------------------------------------------------------------------- */
 
 struct tls_client_options {
-    bool use_system;                  /* trust what the system trusts */
-    struct tls_file ca;               /* PEM, in addition */
-    struct tls_file crl;              /* PEM */
-    bool unverified;                  /* takes any certificate: for tests and closed networks */
-    uint32_t depth;                   /* 0: LIMIT_TLS_DEPTH */
+    bool use_system;     /* trust what the system trusts */
+    struct tls_file ca;  /* PEM, in addition */
+    struct tls_file crl; /* PEM */
+    bool unverified;     /* takes any certificate: for tests and closed networks */
+    bool full_only;      /* resumes no session: every handshake is a whole one */
+    bool has_depth;      /* else LIMIT_TLS_DEPTH */
+    uint32_t depth;      /* of certificates between the server's and its authority; 0: none may be */
     struct tls_file certificate, key; /* of our own; empty: none */
     enum tls_version version_min, version_max;
 };

@@ -44,8 +44,8 @@ static cy_err tls_client_make_digest(struct tls_client *client, const struct tls
     uint8_t out[CRYPTO_DIGEST_BYTES_MAX];
     struct builder text;
     builder_init(&text);
-    builder_printf(&text, "%d %d %u %d %d ", options->use_system, options->unverified,
-                   (unsigned)options->depth, options->version_min, options->version_max);
+    builder_printf(&text, "%d %d %d %u %d %d ", options->use_system, options->unverified, options->full_only,
+                   tls_depth(options->has_depth, options->depth), options->version_min, options->version_max);
     for (size_t i = 0; i < CY_COUNT_OF(parts); i++) {
         builder_u64(&text, parts[i].count);
         builder_bytes(&text, parts[i]);
@@ -85,9 +85,11 @@ static cy_err tls_client_fill(struct tls_client *client, const struct tls_client
     if (options->certificate.content.count > 0)
         CY_TRY(tls_load_pair(context, &options->certificate, &options->key, fault));
     SSL_CTX_set_verify(context, options->unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-    SSL_CTX_set_verify_depth(context, (int)(options->depth ? options->depth : LIMIT_TLS_DEPTH));
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(context, tls_client_on_session);
+    SSL_CTX_set_verify_depth(context, (int)tls_depth(options->has_depth, options->depth));
+    SSL_CTX_set_session_cache_mode(context, options->full_only
+                                                ? SSL_SESS_CACHE_OFF
+                                                : SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    if (!options->full_only) SSL_CTX_sess_set_new_cb(context, tls_client_on_session);
     return CY_OK;
 }
 

@@ -5,9 +5,12 @@
 #ifndef CY_NET_TLS_INTERNAL_H
 #define CY_NET_TLS_INTERNAL_H
 
+#include "vm/base/limits.h"
 #include "vm/net/tls.h"
 
 #include <openssl/ssl.h>
+
+static inline unsigned tls_depth(bool given, uint32_t depth) { return given ? depth : LIMIT_TLS_DEPTH; }
 
 #define TLS_RECORD_BYTES 16384 /* of plain bytes, RFC 8446 section 5.1 */
 

@@ -26,13 +26,19 @@
 #include <openssl/ocsp.h>
 #include <openssl/x509v3.h>
 
+/* What an authority says of one certificate. */
+struct tls_server_staple {
+    struct tls_server_staple *next;
+    int key_kind;    /* of the certificate: certificates of one context differ in it */
+    int64_t until_s; /* 0: no end */
+    size_t bytes;
+    uint8_t der[]; /* as OpenSSL wants it */
+};
 struct tls_server_entry {
     SSL_CTX *context;
     cy_bytes
         names; /* of the certificate, sorted, one after the other: finds the twin with another kind of key */
-    uint8_t *staple; /* DER, as OpenSSL wants it */
-    size_t staple_bytes;
-    int64_t staple_until_s; /* 0: no end */
+    struct tls_server_staple *staples;
 };
 
 struct tls_server {
@@ -113,22 +119,33 @@ static int tls_server_on_alpn(SSL *ssl, const unsigned char **out, unsigned char
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+static int tls_server_key_kind(const X509 *certificate)
+{
+    return EVP_PKEY_get_base_id(X509_get0_pubkey(certificate));
+}
+
+static const struct tls_server_staple *tls_server_find_staple(const struct tls_server *server, SSL *ssl)
+{
+    const SSL_CTX *chosen = SSL_get_SSL_CTX(ssl);
+    const X509 *shown = SSL_get_certificate(ssl); /* in this callback: the one that goes with the cipher */
+    for (uint32_t i = 0; shown && i < server->entry_count; i++) {
+        if (server->entries[i].context != chosen) continue;
+        const struct tls_server_staple *staple = server->entries[i].staples;
+        while (staple && staple->key_kind != tls_server_key_kind(shown)) staple = staple->next;
+        return staple;
+    }
+    return NULL;
+}
+
 static int tls_server_on_status(SSL *ssl, void *context)
 {
-    const struct tls_server *server = context;
-    SSL_CTX *chosen = SSL_get_SSL_CTX(ssl);
-    for (uint32_t i = 0; i < server->entry_count; i++) {
-        const struct tls_server_entry *entry = &server->entries[i];
-        if (entry->context != chosen) continue;
-        if (!entry->staple) return SSL_TLSEXT_ERR_NOACK;
-        if (entry->staple_until_s && clock_wall_ms() / 1000 >= entry->staple_until_s)
-            return SSL_TLSEXT_ERR_NOACK;
-        unsigned char *copy = OPENSSL_memdup(entry->staple, entry->staple_bytes); /* OpenSSL frees it */
-        if (!copy) return SSL_TLSEXT_ERR_NOACK;
-        SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)entry->staple_bytes);
-        return SSL_TLSEXT_ERR_OK;
-    }
-    return SSL_TLSEXT_ERR_NOACK;
+    const struct tls_server_staple *staple = tls_server_find_staple(context, ssl);
+    if (!staple || (staple->until_s && clock_wall_ms() / 1000 >= staple->until_s))
+        return SSL_TLSEXT_ERR_NOACK;
+    unsigned char *copy = OPENSSL_memdup(staple->der, staple->bytes); /* OpenSSL frees it */
+    if (!copy) return SSL_TLSEXT_ERR_NOACK;
+    SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)staple->bytes);
+    return SSL_TLSEXT_ERR_OK;
 }
 
 /* -- names of a certificate ------------------------------------------------------------------------------ */
@@ -198,42 +215,59 @@ static cy_err tls_server_bad_staple(const struct tls_file *file, const char *wha
     return CY_ERR(BAD_FORMAT);
 }
 
-static int64_t tls_server_staple_until(OCSP_BASICRESP *basic)
+/* False: it says nothing of this certificate. */
+static bool tls_server_staple_is_for(OCSP_BASICRESP *basic, const X509 *certificate, int64_t *until_s_out)
 {
-    int64_t until_s = 0;
+    bool found = false;
+    *until_s_out = 0;
     for (int i = 0; i < OCSP_resp_count(basic); i++) {
+        OCSP_SINGLERESP *one = OCSP_resp_get0(basic, i);
         ASN1_GENERALIZEDTIME *next = NULL;
+        ASN1_INTEGER *serial = NULL;
         struct tm tm;
-        OCSP_single_get0_status(OCSP_resp_get0(basic, i), NULL, NULL, NULL, &next);
+        OCSP_id_get0_info(NULL, NULL, NULL, &serial, (OCSP_CERTID *)(uintptr_t)OCSP_SINGLERESP_get0_id(one));
+        if (!serial || ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) != 0) continue;
+        found = true;
+        OCSP_single_get0_status(one, NULL, NULL, NULL, &next);
         if (!next || ASN1_TIME_to_tm(next, &tm) != 1) continue;
         int64_t at_s = (int64_t)timegm(&tm);
-        if (until_s == 0 || at_s < until_s) until_s = at_s;
+        if (*until_s_out == 0 || at_s < *until_s_out) *until_s_out = at_s;
     }
-    return until_s;
+    return found;
 }
 
-static cy_err tls_server_load_staple(struct tls_server_entry *entry, const struct tls_file *file,
-                                     struct builder *fault)
+static cy_err tls_server_keep_staple(struct tls_server_entry *entry, const X509 *certificate, cy_bytes der,
+                                     int64_t until_s)
+{
+    struct tls_server_staple *staple = mem_alloc(sizeof *staple + der.count);
+    if (!staple) return CY_ERR(NO_MEMORY);
+    *staple = (struct tls_server_staple){.next = entry->staples,
+                                         .key_kind = tls_server_key_kind(certificate),
+                                         .until_s = until_s,
+                                         .bytes = der.count};
+    memcpy(staple->der, der.data, der.count);
+    entry->staples = staple;
+    return CY_OK;
+}
+
+static cy_err tls_server_load_staple(struct tls_server_entry *entry, const X509 *certificate,
+                                     const struct tls_file *file, struct builder *fault)
 {
     if (file->content.count == 0) return CY_OK;
     CY_TRY(tls_load_check_size(file, fault));
     const unsigned char *at = file->content.data;
     OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &at, (long)file->content.count);
     OCSP_BASICRESP *basic = NULL;
+    int64_t until_s;
     if (response && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL)
         basic = OCSP_response_get1_basic(response);
-    cy_err err = CY_OK;
-    if (!basic) {
+    cy_err err;
+    if (!basic)
         err = tls_server_bad_staple(file, "not a successful OCSP answer (DER)", fault);
-    } else {
-        entry->staple_until_s = tls_server_staple_until(basic);
-        entry->staple = mem_alloc(file->content.count);
-        entry->staple_bytes = file->content.count;
-        if (entry->staple)
-            memcpy(entry->staple, file->content.data, file->content.count);
-        else
-            err = CY_ERR(NO_MEMORY);
-    }
+    else if (!tls_server_staple_is_for(basic, certificate, &until_s))
+        err = tls_server_bad_staple(file, "the OCSP answer is about another certificate", fault);
+    else
+        err = tls_server_keep_staple(entry, certificate, file->content, until_s);
     OCSP_BASICRESP_free(basic);
     OCSP_RESPONSE_free(response);
     return err;
@@ -247,7 +281,8 @@ static cy_err tls_server_make_policy(struct tls_server *server, const struct tls
     uint8_t out[CRYPTO_DIGEST_BYTES_MAX];
     struct builder text;
     builder_init(&text);
-    builder_printf(&text, "%d %u ", options->client_certificate, (unsigned)options->client_depth);
+    builder_printf(&text, "%d %u ", options->client_certificate,
+                   tls_depth(options->has_client_depth, options->client_depth));
     builder_u64(&text, options->client_ca.content.count);
     builder_bytes(&text, options->client_ca.content);
     builder_u64(&text, options->client_crl.content.count);
@@ -270,7 +305,7 @@ static cy_err tls_server_set_clients(SSL_CTX *context, const struct tls_server_o
     CY_TRY(tls_load_trust(context, &options->client_ca, &options->client_crl, true, fault));
     bool required = options->client_certificate == TLS_CLIENT_CERTIFICATE_REQUIRED;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), NULL);
-    SSL_CTX_set_verify_depth(context, (int)(options->client_depth ? options->client_depth : LIMIT_TLS_DEPTH));
+    SSL_CTX_set_verify_depth(context, (int)tls_depth(options->has_client_depth, options->client_depth));
     return CY_OK;
 }
 
@@ -308,17 +343,18 @@ static struct tls_server_entry *tls_server_twin(struct tls_server *server, cy_by
 static cy_err tls_server_join(struct tls_server_entry *twin, const struct tls_certificate *certificate,
                               SSL_CTX *alone, struct builder *fault)
 {
-    EVP_PKEY *key = X509_get0_pubkey(SSL_CTX_get0_certificate(alone));
+    const X509 *own = SSL_CTX_get0_certificate(alone);
     if (SSL_CTX_set_current_cert(twin->context, SSL_CERT_SET_FIRST) == 1) {
         do {
             X509 *theirs = SSL_CTX_get0_certificate(twin->context);
-            if (theirs && EVP_PKEY_get_base_id(X509_get0_pubkey(theirs)) == EVP_PKEY_get_base_id(key)) {
+            if (theirs && tls_server_key_kind(theirs) == tls_server_key_kind(own)) {
                 builder_printf(fault, "%.*s: another certificate has the same names and kind of key",
                                CY_BYTES_ARG(certificate->chain.path));
                 return CY_ERR(EXISTS);
             }
         } while (SSL_CTX_set_current_cert(twin->context, SSL_CERT_SET_NEXT) == 1);
     }
+    CY_TRY(tls_server_load_staple(twin, own, &certificate->ocsp, fault));
     return tls_load_pair(twin->context, &certificate->chain, &certificate->key, fault);
 }
 
@@ -334,7 +370,7 @@ static cy_err tls_server_add_entry(struct tls_server *server, SSL_CTX *owned_con
     if (names.count) memcpy(copy, names.data, names.count);
     entry->names = cy_bytes_of(copy, names.count);
     CY_TRY(tls_server_set_up(server, owned_context, options, fault));
-    CY_TRY(tls_server_load_staple(entry, &certificate->ocsp, fault));
+    CY_TRY(tls_server_load_staple(entry, SSL_CTX_get0_certificate(owned_context), &certificate->ocsp, fault));
     struct tls_server_naming naming = {server, index};
     return tls_server_each_name(SSL_CTX_get0_certificate(owned_context), tls_server_take_name, &naming);
 }
@@ -374,7 +410,10 @@ static void tls_server_free(struct tls_server *server)
     for (uint32_t i = 0; i < server->entry_count; i++) {
         SSL_CTX_free(server->entries[i].context);
         mem_free((void *)(uintptr_t)server->entries[i].names.data);
-        mem_free(server->entries[i].staple);
+        for (struct tls_server_staple *staple = server->entries[i].staples, *next; staple; staple = next) {
+            next = staple->next;
+            mem_free(staple);
+        }
     }
     mem_free(server->entries);
     map_fini(&server->exact);

@@ -570,7 +570,10 @@ static void tls_stream_close(struct stream *stream)
         tls_stream_make_close_notify(tls);
         tls_stream_flush(tls); /* a transport tries at once, so that it is sent before the close */
     }
-    if (!tls->aborted) SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    /* Else OpenSSL takes the session for broken and never resumes it. Only an error of TLS's own makes it so: RFC 5246
+     * section 7.2.1 has sessions outlive connections that were cut, and RFC 8446 asks for nothing else. */
+    if (!tls->aborted || (tls->handshaken && !cy_failed(tls->failed)))
+        SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     tls_stream_post_ready(tls, CY_ERR(CANCELLED));
     if (tls->stream.posted_ready) tls->stream.posted_ready->stream = NULL;
     if (tls->read) {

@@ -126,7 +126,7 @@ static bool format_next(const struct format_walk *walk, struct format_level *lev
         if (!map_object_seek(map, &index)) return false;
         level->index = index * 2 + (is_value ? 2 : 1);
         builder_text(out, is_value ? ": " : comma);
-        *content_out = is_value ? map->entries[index].value : map->entries[index].key;
+        *content_out = is_value ? map->entries[index].value : map_object_key(&map->entries[index]);
         return true;
     }
     default:

@@ -141,7 +141,7 @@ static void heap_stats_contents(struct heap_stats_walk *walk, cy_value value)
     case TAG_MAP: {
         const struct map_object *map = map_object_of(value);
         for (uint32_t i = 0; i < map->entry_count; i++) {
-            heap_stats_reach(walk, map->entries[i].key);
+            heap_stats_reach(walk, map_object_key(&map->entries[i]));
             heap_stats_reach(walk, map->entries[i].value);
         }
         return;

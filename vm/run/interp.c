@@ -515,6 +515,22 @@ invoke : {
         PUT(step->a, found);
         NEXT_CHARGED(step + 1);
     }
+    STEP(MAP_GET_OR) :
+    {
+        cy_value *b = SLOT(b), *place, room;
+        const cy_value *key = interp_borrow(r, k, step, &room);
+        if (CY_UNLIKELY(b->tag != TAG_MAP || !map_object_look(vm, map_object_of(*b), *key, &place))) {
+            frame->step = step;
+            fiber->frame = frame;
+            SLOW_CACHED(slow_native(fiber, r, k, step, NATIVE_map_get, 3));
+        }
+        cy_value found = place ? value_ref(*place) : value_nil();
+        uint32_t after = place ? 2 : 1;
+        if (step->x & RUN_OWN_B) slow_clear(vm, b);
+        if (step->x & RUN_OWN_C) slow_clear(vm, SLOT(c));
+        PUT(step->a, found);
+        NEXT_CHARGED(step + after);
+    }
     STEP(NATIVE_FUNCTION) : SLOW(slow_native_function(fiber, r, step));
     STEP(CLOSURE) :
     {

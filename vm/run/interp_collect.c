@@ -170,10 +170,10 @@ static bool slow_iter_map(const struct map_object *map, uint64_t *position, bool
     const struct map_object_entry *entry = &map->entries[index];
     *position = (uint64_t)index + 1;
     if (pair) {
-        *key_out = value_ref(entry->key);
+        *key_out = value_ref(map_object_key(entry));
         *value_out = value_ref(entry->value);
     } else
-        *value_out = value_ref(entry->key);
+        *value_out = value_ref(map_object_key(entry));
     return true;
 }
 
@@ -309,18 +309,26 @@ bool slow_wrong_count(struct vm *vm, const struct instance *instance, uint32_t f
                        source->param_count, arg_count);
 }
 
+/* What the step behind a MAP_GET_OR sets, owned. */
+static cy_value slow_default(cy_value *r, const cy_value *k, const struct run_step *step)
+{
+    if (step->op == RUN_INT) return value_int((int32_t)step->c);
+    return value_ref(step->op == RUN_CONSTANT ? *run_constant(k, step->c) : *run_slot(r, step->b));
+}
+
 bool slow_native(struct fiber *fiber, cy_value *r, const cy_value *k, const struct run_step *step,
                  uint16_t number, uint32_t arg_count)
 {
     struct vm *vm = fiber->vm;
     uint32_t import = 0;
     while (fiber->instance->natives[import].row->number != number) import++;
-    cy_value args[2] = {value_ref(*run_slot(r, step->b)), value_nil()}, result = value_nil();
+    cy_value args[3] = {value_ref(*run_slot(r, step->b)), value_nil(), value_nil()}, result = value_nil();
     /* The operands stay where they are until it is done: a native may want to be called again in a later turn. */
     if (step->x & RUN_NUMBER_C)
         args[1] = value_int((int32_t)step->c);
-    else if (arg_count == 2)
+    else if (arg_count >= 2)
         args[1] = value_ref(step->x & RUN_CONSTANT_C ? *run_constant(k, step->c) : *run_slot(r, step->c));
+    if (arg_count == 3) args[2] = slow_default(r, k, step + 1);
     enum invoke_outcome outcome = native_invoke(fiber, import, args, arg_count, &result);
     for (uint32_t i = 0; i < arg_count; i++) value_unref(vm, args[i]);
     if (outcome == INVOKE_FAIL) return false;

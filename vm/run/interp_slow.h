@@ -63,7 +63,8 @@ bool slow_iter_next(cy_value *state, bool pair, cy_value *key_out, cy_value *val
 bool slow_closure(struct fiber *fiber, cy_value *r, const struct run_step *step);
 bool slow_self(struct fiber *fiber, cy_value *r, const struct run_step *step);
 bool slow_native_function(struct fiber *fiber, cy_value *r, const struct run_step *step);
-/* A native that is a step of its own, called as any other with r[b] and, when there are two arguments, v. */
+/* A native that is a step of its own, called as any other with r[b] and, when there are two arguments, v; a third
+ * is what the next step sets. */
 bool slow_native(struct fiber *fiber, cy_value *r, const cy_value *k, const struct run_step *step,
                  uint16_t number, uint32_t arg_count);
 bool slow_throw(struct vm *vm, cy_value *slot);

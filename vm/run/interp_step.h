@@ -93,7 +93,7 @@ static inline cy_value *interp_field_place(struct vm *vm, const cy_value *contai
     const struct map_object *map = map_object_of(*container);
     if (cache->index >= map->entry_count) return NULL;
     struct map_object_entry *entry = &map->entries[cache->index];
-    return entry->key.tag == TAG_STR && entry->key.as.object == name->as.object ? &entry->value : NULL;
+    return entry->key_tag == TAG_STR && entry->key_payload == name->as.i ? &entry->value : NULL;
 }
 
 /* Whether what a cell holds may be written where it is. */

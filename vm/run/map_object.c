@@ -15,10 +15,18 @@
 
 #define MAP_OBJECT_REMOVED (UINT32_MAX - 1)
 
-static bool map_object_is_hole(const struct map_object_entry *entry) { return entry->key.tag == TAG_ABSENT; }
+static bool map_object_is_hole(const struct map_object_entry *entry) { return entry->key_tag == TAG_ABSENT; }
 static size_t map_object_entry_bytes(size_t capacity) { return capacity * sizeof(struct map_object_entry); }
-static size_t map_object_slot_bytes(size_t count) { return count * sizeof(struct map_object_slot); }
-static uint32_t map_object_tag(uint64_t hash) { return (uint32_t)(hash >> 32); }
+static size_t map_object_slot_bytes(size_t count) { return count * sizeof(uint32_t); }
+static uint32_t map_object_slot(uint32_t hash, uint32_t index, uint32_t mask)
+{
+    return (hash & ~mask) | index;
+}
+/* Whether what a slot holds may be the entry of a key with this hash. Also true of some that are free or removed. */
+static bool map_object_slot_may_be(uint32_t slot, uint32_t hash, uint32_t mask)
+{
+    return ((slot ^ hash) & ~mask) == 0;
+}
 
 cy_err map_new(struct vm *vm, size_t capacity, cy_value *owned_out)
 {
@@ -58,7 +66,7 @@ bool map_object_pop_dead(struct map_object *map, cy_value *item_out)
         }
         map->entry_count--;
         if (!map_object_is_hole(entry)) {
-            *item_out = entry->key;
+            *item_out = map_object_key(entry);
             return true;
         }
     }
@@ -79,56 +87,76 @@ cy_err map_object_find(struct vm *vm, const struct map_object *map, cy_value key
                        uint32_t *index_out)
 {
     bool equal = false;
+    uint32_t half = (uint32_t)hash;
     *index_out = MAP_OBJECT_NONE;
     if (map->slot_count == 0) {
         for (uint32_t i = 0; i < map->entry_count && !equal; i++) {
             const struct map_object_entry *entry = &map->entries[i];
-            if (entry->hash != hash || map_object_is_hole(entry)) continue;
-            CY_TRY(map_object_key_equal(vm, entry->key, key, &equal));
+            if (entry->hash != half || map_object_is_hole(entry)) continue;
+            CY_TRY(map_object_key_equal(vm, map_object_key(entry), key, &equal));
             if (equal) *index_out = i;
         }
         return CY_OK;
     }
     uint32_t mask = map->slot_count - 1;
-    for (uint32_t slot = (uint32_t)hash & mask; !equal; slot = (slot + 1) & mask) {
-        uint32_t index = map->slots[slot].index;
-        if (index == MAP_OBJECT_NONE) return CY_OK;
-        if (index == MAP_OBJECT_REMOVED || map->slots[slot].tag != map_object_tag(hash)) continue;
-        const struct map_object_entry *entry = &map->entries[index];
-        if (entry->hash != hash) continue;
-        CY_TRY(map_object_key_equal(vm, entry->key, key, &equal));
-        if (equal) *index_out = index;
+    for (uint32_t at = half & mask; !equal; at = (at + 1) & mask) {
+        uint32_t slot = map->slots[at];
+        if (slot == MAP_OBJECT_NONE) return CY_OK;
+        if (!map_object_slot_may_be(slot, half, mask) || slot == MAP_OBJECT_REMOVED) continue;
+        const struct map_object_entry *entry = &map->entries[slot & mask];
+        if (entry->hash != half) continue;
+        CY_TRY(map_object_key_equal(vm, map_object_key(entry), key, &equal));
+        if (equal) *index_out = slot & mask;
     }
     return CY_OK;
 }
 
+/* What is wanted next is asked for before it is needed: one map of a gateway's ten thousand is rarely in the nearest
+ * cache. The object of an entry, while its key is compared; the slots of a small map, while its key is hashed (a
+ * decision over 10,000 services: 494 -> 464 ns). */
+static inline void map_object_foresee(const cy_value *value)
+{
+    if (value_is_heap(*value)) __builtin_prefetch(value->as.object);
+}
+enum { MAP_OBJECT_LINE_SLOTS = 16 }; /* in 64 bytes */
+static inline void map_object_foresee_slots(const struct map_object *map)
+{
+    if (map->slot_count > 2 * MAP_OBJECT_LINE_SLOTS) return;
+    __builtin_prefetch(map->slots);
+    __builtin_prefetch(map->slots + MAP_OBJECT_LINE_SLOTS);
+}
+
 /* Whether the entry is that of a str or int: 0, 1; 2 when its key is of another kind. */
-static inline int map_object_is_entry(const struct map_object_entry *entry, cy_value key, uint64_t hash)
+static inline int map_object_is_entry(const struct map_object_entry *entry, cy_value key, uint32_t hash)
 {
     if (entry->hash != hash || map_object_is_hole(entry)) return 0;
-    if (entry->key.tag != key.tag) return 2;
-    if (key.tag == TAG_INT) return entry->key.as.i == key.as.i;
-    const struct string *a = string_of(entry->key), *b = string_of(key);
-    return a == b || (a->count == b->count && memcmp(a->data, b->data, a->count) == 0);
+    if (entry->key_tag != key.tag) return 2;
+    if (entry->key_payload == key.as.i) return 1;
+    if (key.tag == TAG_INT) return 0;
+    const struct string *a = string_of(map_object_key(entry)), *b = string_of(key);
+    map_object_foresee(&entry->value);
+    return a->count == b->count && memcmp(a->data, b->data, a->count) == 0;
 }
 
 bool map_object_look(struct vm *vm, const struct map_object *map, cy_value key, cy_value **place_out)
 {
-    uint64_t hash;
+    uint32_t hash;
+    map_object_foresee_slots(map);
     if (key.tag == TAG_STR)
-        hash = string_hash(vm, string_of(key));
+        hash = (uint32_t)string_hash(vm, string_of(key));
     else if (key.tag == TAG_INT)
-        hash = map_object_hash_int(vm->options.seed, (uint64_t)key.as.i);
+        hash = (uint32_t)map_object_hash_int(vm->options.seed, (uint64_t)key.as.i);
     else
         return false;
     *place_out = NULL;
-    uint32_t mask = map->slot_count - 1, slot = (uint32_t)hash & mask;
-    for (uint32_t i = 0;; i++, slot = (slot + 1) & mask) {
+    uint32_t mask = map->slot_count - 1, at = hash & mask;
+    for (uint32_t i = 0;; i++, at = (at + 1) & mask) {
         uint32_t index = i;
         if (map->slot_count > 0) {
-            index = map->slots[slot].index;
-            if (index == MAP_OBJECT_NONE) return true;
-            if (index == MAP_OBJECT_REMOVED || map->slots[slot].tag != map_object_tag(hash)) continue;
+            uint32_t slot = map->slots[at];
+            if (slot == MAP_OBJECT_NONE) return true;
+            if (!map_object_slot_may_be(slot, hash, mask) || slot == MAP_OBJECT_REMOVED) continue;
+            index = slot & mask;
         } else if (i >= map->entry_count)
             return true;
         int is = map_object_is_entry(&map->entries[index], key, hash);
@@ -145,9 +173,9 @@ static void map_object_fill_slots(struct map_object *map)
     memset(map->slots, 0xff, map_object_slot_bytes(map->slot_count)); /* MAP_OBJECT_NONE */
     uint32_t mask = map->slot_count - 1;
     for (uint32_t i = 0; i < map->entry_count; i++) {
-        uint32_t slot = (uint32_t)map->entries[i].hash & mask;
-        while (map->slots[slot].index != MAP_OBJECT_NONE) slot = (slot + 1) & mask;
-        map->slots[slot] = (struct map_object_slot){i, map_object_tag(map->entries[i].hash)};
+        uint32_t hash = map->entries[i].hash, at = hash & mask;
+        while (map->slots[at] != MAP_OBJECT_NONE) at = (at + 1) & mask;
+        map->slots[at] = map_object_slot(hash, i, mask);
     }
 }
 
@@ -162,7 +190,8 @@ static void map_object_close_holes(struct map_object *map)
     CHECK(count == map->live_count);
 }
 
-/* The slots for so many entries: at most half of them are used. */
+/* The slots for so many entries: at most half of them are used, so the highest bit of an index in a slot is 0, and no
+ * slot in use looks free or removed. */
 static size_t map_object_slots_for(size_t entry_capacity)
 {
     size_t count = 0;
@@ -177,7 +206,7 @@ static cy_err map_object_rebuild_slots(struct vm *vm, struct map_object *map, si
 {
     size_t count = map_object_slots_for(entry_capacity);
     if (count != map->slot_count) {
-        struct map_object_slot *slots = count ? heap_alloc(vm, map_object_slot_bytes(count)) : NULL;
+        uint32_t *slots = count ? heap_alloc(vm, map_object_slot_bytes(count)) : NULL;
         if (count && !slots) return CY_ERR(NO_MEMORY);
         heap_free(vm, map->slots, map_object_slot_bytes(map->slot_count));
         map->slots = slots;
@@ -246,36 +275,44 @@ static cy_err map_object_make_room(struct vm *vm, struct map_object *map)
     return CY_OK;
 }
 
+cy_err map_object_insert(struct vm *vm, struct map_object *unshared, cy_value owned_key, uint64_t hash,
+                         cy_value owned_value)
+{
+    cy_err err = map_object_make_room(vm, unshared);
+    if (cy_failed(err)) {
+        value_unref(vm, owned_key);
+        value_unref(vm, owned_value);
+        return err;
+    }
+    uint32_t index = unshared->entry_count++, half = (uint32_t)hash;
+    unshared->live_count++;
+    unshared->entries[index] =
+        (struct map_object_entry){(uint32_t)owned_key.tag, half, owned_key.as.i, owned_value};
+    if (unshared->slot_count > 0) {
+        uint32_t mask = unshared->slot_count - 1, at = half & mask;
+        while (unshared->slots[at] < MAP_OBJECT_REMOVED) at = (at + 1) & mask;
+        unshared->slots[at] = map_object_slot(half, index, mask);
+    }
+    return CY_OK;
+}
+
 cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned_key, cy_value owned_value)
 {
     uint64_t hash;
     uint32_t index;
     cy_err err = map_object_hash_key(vm, owned_key, &hash);
     if (!cy_failed(err)) err = map_object_find(vm, unshared, owned_key, hash, &index);
-    if (cy_failed(err)) goto refused;
-    if (index != MAP_OBJECT_NONE) {
-        cy_value before = unshared->entries[index].value;
-        unshared->entries[index].value = owned_value;
-        value_unref(vm, before);
+    if (cy_failed(err)) {
         value_unref(vm, owned_key);
-        return CY_OK;
+        value_unref(vm, owned_value);
+        return err;
     }
-    err = map_object_make_room(vm, unshared);
-    if (cy_failed(err)) goto refused;
-    index = unshared->entry_count++;
-    unshared->live_count++;
-    unshared->entries[index] = (struct map_object_entry){owned_key, owned_value, hash};
-    if (unshared->slot_count > 0) {
-        uint32_t mask = unshared->slot_count - 1, slot = (uint32_t)hash & mask;
-        while (unshared->slots[slot].index < MAP_OBJECT_REMOVED) slot = (slot + 1) & mask;
-        unshared->slots[slot] = (struct map_object_slot){index, map_object_tag(hash)};
-    }
-    return CY_OK;
-
-refused:
+    if (index == MAP_OBJECT_NONE) return map_object_insert(vm, unshared, owned_key, hash, owned_value);
+    cy_value before = unshared->entries[index].value;
+    unshared->entries[index].value = owned_value;
+    value_unref(vm, before);
     value_unref(vm, owned_key);
-    value_unref(vm, owned_value);
-    return err;
+    return CY_OK;
 }
 
 cy_err map_object_copy(struct vm *vm, cy_value map, cy_value *owned_out)
@@ -287,8 +324,9 @@ cy_err map_object_copy(struct vm *vm, cy_value map, cy_value *owned_out)
     for (uint32_t i = 0; i < from->entry_count; i++) {
         const struct map_object_entry *entry = &from->entries[i];
         if (map_object_is_hole(entry)) continue;
-        copy->entries[copy->entry_count++] =
-            (struct map_object_entry){value_ref(entry->key), value_ref(entry->value), entry->hash};
+        value_ref(map_object_key(entry));
+        value_ref(entry->value);
+        copy->entries[copy->entry_count++] = *entry;
     }
     copy->live_count = copy->entry_count;
     cy_err err = map_object_rebuild_slots(vm, copy, copy->entry_capacity);
@@ -337,18 +375,20 @@ cy_err map_get(struct vm *vm, cy_value map, cy_value key, bool *found_out, cy_va
 /* As map_object_find for bytes that are no value yet. */
 static uint32_t map_object_find_text(struct vm *vm, const struct map_object *map, cy_bytes key)
 {
-    uint64_t hash = hash_bytes(vm->options.seed, key);
-    uint32_t mask = map->slot_count - 1, slot = (uint32_t)hash & mask;
-    for (uint32_t i = 0;; i++, slot = (slot + 1) & mask) {
+    uint32_t hash = (uint32_t)hash_bytes(vm->options.seed, key);
+    uint32_t mask = map->slot_count - 1, at = hash & mask;
+    for (uint32_t i = 0;; i++, at = (at + 1) & mask) {
         uint32_t index = i;
-        if (map->slot_count > 0)
-            index = map->slots[slot].index;
-        else if (i >= map->entry_count)
+        if (map->slot_count > 0) {
+            uint32_t slot = map->slots[at];
+            if (slot == MAP_OBJECT_NONE) return MAP_OBJECT_NONE;
+            if (!map_object_slot_may_be(slot, hash, mask) || slot == MAP_OBJECT_REMOVED) continue;
+            index = slot & mask;
+        } else if (i >= map->entry_count)
             return MAP_OBJECT_NONE;
-        if (index == MAP_OBJECT_NONE) return MAP_OBJECT_NONE;
-        if (index == MAP_OBJECT_REMOVED) continue;
         const struct map_object_entry *entry = &map->entries[index];
-        if (entry->hash == hash && entry->key.tag == TAG_STR && cy_bytes_equal(string_bytes(entry->key), key))
+        if (entry->hash == hash && entry->key_tag == TAG_STR &&
+            cy_bytes_equal(string_bytes(map_object_key(entry)), key))
             return index;
     }
 }
@@ -374,7 +414,7 @@ bool map_entry_at(cy_value map, size_t index, cy_value *key_out, cy_value *value
         for (at = object->first_live;; at++)
             if (!map_object_is_hole(&object->entries[at]) && live++ == index) break;
     }
-    *key_out = object->entries[at].key;
+    *key_out = map_object_key(&object->entries[at]);
     *value_out = object->entries[at].value;
     return true;
 }
@@ -387,7 +427,7 @@ bool map_next(cy_value map, size_t *cursor, cy_value *key_out, cy_value *value_o
     bool found = map_object_seek(object, &index);
     *cursor = index + found;
     if (!found) return false;
-    *key_out = object->entries[index].key;
+    *key_out = map_object_key(&object->entries[index]);
     *value_out = object->entries[index].value;
     return true;
 }
@@ -428,11 +468,11 @@ cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out)
     CY_TRY(map_object_find(vm, object, key, hash, &index)); /* a copy has closed its holes */
     struct map_object_entry *entry = &object->entries[index], before = *entry;
     if (object->slot_count > 0) {
-        uint32_t mask = object->slot_count - 1, slot = (uint32_t)hash & mask;
-        while (object->slots[slot].index != index) slot = (slot + 1) & mask;
-        object->slots[slot].index = MAP_OBJECT_REMOVED;
+        uint32_t mask = object->slot_count - 1, at = (uint32_t)hash & mask;
+        while ((object->slots[at] & mask) != index) at = (at + 1) & mask;
+        object->slots[at] = MAP_OBJECT_REMOVED;
     }
-    entry->key = value_absent();
+    entry->key_tag = TAG_ABSENT;
     entry->value = value_absent();
     object->live_count--;
     /* Without slots the last one leaves no hole. With slots it must: each insert then costs an entry, so
@@ -440,7 +480,7 @@ cy_err map_remove(struct vm *vm, cy_value *map, cy_value key, bool *removed_out)
     if (object->slot_count == 0 && index + 1 == object->entry_count) object->entry_count--;
     (void)map_object_seek(object, &object->first_live);
     map_object_shrink(vm, object);
-    value_unref(vm, before.key);
+    value_unref(vm, map_object_key(&before));
     value_unref(vm, before.value);
     *removed_out = true;
     return CY_OK;

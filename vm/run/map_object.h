@@ -2,9 +2,11 @@
  *
  * vm/run/map_object.h: the layout of map, private to vm/run.
  *
- *   entries: | k v hash | k v hash | (removed) | k v hash |      in insertion order; a removed key is
- *   TAG_ABSENT slots:   | 2 | - | 0 | x | 3 | ...                           entry index, free, or removed;
- *   linear probing
+ *   entries: | tag hash key value | tag hash key value | (removed) | ...   in insertion order, 32 bytes each: two
+ *                                                               to a line of the cache; a removed one is TAG_ABSENT
+ *   slots:   | 2 | - | 0 | x | 3 | ...                          free, removed, or a word: the index of an entry in
+ *                                                               the bits of slot_count - 1, the hash's bits in the
+ *                                                               others. Linear probing from the hash's lower bits
  *
  * Invariant: at most MAP_OBJECT_SCAN_MAX entries have no slots and are searched one by one. entry_count
  *       counts removed ones, live_count does not; removed ones are never many
@@ -18,15 +20,12 @@
 #include "vm/run/object.h"
 
 struct map_object_entry {
-    cy_value key;
+    uint32_t key_tag; /* of the key, which is a cy_value but for the hash in it: map_object_key */
+    uint32_t hash;    /* the lower half of what the key hashes to */
+    int64_t key_payload;
     cy_value value;
-    uint64_t hash;
 };
-/* Part of the hash stands beside the index: a probe that meets another key need not touch its entry. */
-struct map_object_slot {
-    uint32_t index;
-    uint32_t tag; /* the hash's upper half */
-};
+_Static_assert(sizeof(struct map_object_entry) == 32, "two entries to a line of the cache");
 struct map_object {
     struct container container;
     uint32_t live_count;
@@ -35,7 +34,8 @@ struct map_object {
     uint32_t slot_count; /* a power of two, or 0 */
     uint32_t first_live; /* no entry before it is live: taking the first key again and again walks no holes */
     struct map_object_entry *entries;
-    struct map_object_slot *slots;
+    uint32_t
+        *slots; /* a probe that meets another key mostly sees it by the hash's bits, and touches no entry */
 };
 enum { MAP_OBJECT_SCAN_MAX = 8 };
 #define MAP_OBJECT_NONE UINT32_MAX
@@ -46,11 +46,16 @@ static inline struct map_object *map_object_of(cy_value value)
     return (struct map_object *)value.as.object;
 }
 
+static inline cy_value map_object_key(const struct map_object_entry *entry)
+{
+    return (cy_value){entry->key_tag, {.i = entry->key_payload}};
+}
+
 /* Steps over removed entries; false at the end. */
 static inline bool map_object_seek(const struct map_object *map, uint32_t *index)
 {
     if (*index < map->first_live) *index = map->first_live;
-    while (*index < map->entry_count && map->entries[*index].key.tag == TAG_ABSENT) ++*index;
+    while (*index < map->entry_count && map->entries[*index].key_tag == TAG_ABSENT) ++*index;
     return *index < map->entry_count;
 }
 
@@ -59,7 +64,7 @@ static inline bool map_object_seek(const struct map_object *map, uint32_t *index
 CY_NODISCARD cy_err map_object_hash_key(struct vm *vm, cy_value key, uint64_t *hash_out);
 /* Names the kind that cannot be a key: of `key`, or of what lies inside it. */
 bool error_raise_bad_key(struct vm *vm, cy_err reason, cy_value key);
-/* Entry index or MAP_OBJECT_NONE. Fails as value_compare does. */
+/* Entry index or MAP_OBJECT_NONE; the lower half of `hash` counts. Fails as value_compare does. */
 CY_NODISCARD cy_err map_object_find(struct vm *vm, const struct map_object *map, cy_value key, uint64_t hash,
                                     uint32_t *index_out);
 /* The quick way for a key that is a str or an int: the place of its value, NULL when it is not there. False when that
@@ -75,7 +80,9 @@ static inline uint64_t map_object_hash_int(hash_seed seed, uint64_t number)
     product = (unsigned __int128)(folded ^ seed.k1) * (seed.k0 | 0x8000000000000001u);
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
-/* These need the only holder. */
+/* These need the only holder. map_object_insert: the key is not there. */
+CY_NODISCARD cy_err map_object_insert(struct vm *vm, struct map_object *unshared, cy_value owned_key,
+                                      uint64_t hash, cy_value owned_value);
 CY_NODISCARD cy_err map_object_set(struct vm *vm, struct map_object *unshared, cy_value owned_key,
                                    cy_value owned_value);
 CY_NODISCARD cy_err map_object_copy(struct vm *vm, cy_value map, cy_value *owned_out);

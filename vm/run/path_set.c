@@ -45,8 +45,8 @@ static bool path_no_key(struct vm *vm, const struct map_object *map, cy_value ke
     nearest_init(&nearest, text ? string_bytes(key) : CY_BYTES_NONE);
     uint32_t index = 0;
     for (uint32_t seen = 0; text && seen < PATH_HINT_NAMES && map_object_seek(map, &index); seen++, index++)
-        if (map->entries[index].key.tag == TAG_STR)
-            nearest_offer(&nearest, string_bytes(map->entries[index].key));
+        if (map->entries[index].key_tag == TAG_STR)
+            nearest_offer(&nearest, string_bytes(map_object_key(&map->entries[index])));
     path_charge_hint(vm, &nearest);
     struct builder shown;
     builder_init(&shown);
@@ -225,7 +225,11 @@ bool slow_index_get(struct vm *vm, cy_value *r, const struct run_step *step)
 {
     bool number = run_op_flags[step->op] & RUN_FLAG_INT_C;
     cy_value key = number ? value_int((int32_t)step->c) : *run_slot(r, step->c), item;
-    if (!path_get(vm, *run_slot(r, step->b), key, &item)) return false;
+    cy_value *b = run_slot(r, step->b), *place = NULL;
+    if (b->tag == TAG_MAP && map_object_look(vm, map_object_of(*b), key, &place) && place)
+        item = value_ref(*place);
+    else if (!path_get(vm, *b, key, &item))
+        return false;
     if (step->x & RUN_OWN_B) slow_clear(vm, run_slot(r, step->b));
     return path_index_done(vm, r, step, item);
 }
@@ -275,10 +279,8 @@ static void path_remember(const struct instance *instance, cy_value container, c
                                                                : RUN_CACHE_ASK;
     } else if (container.tag == TAG_MAP) {
         const struct map_object *map = map_object_of(container);
-        const struct string *string = string_of(name);
         for (uint32_t i = 0; i < map->entry_count && i < MAP_OBJECT_SCAN_MAX; i++) {
-            if (map->entries[i].key.tag != TAG_STR || map->entries[i].key.as.object != &string->head)
-                continue;
+            if (map->entries[i].key_tag != TAG_STR || map->entries[i].key_payload != name.as.i) continue;
             cache->shape = NULL;
             cache->index = i;
             cache->kind = RUN_CACHE_ANY;
@@ -406,7 +408,7 @@ static bool path_set_last(struct vm *vm, cy_value *cell, cy_value key, cy_value 
         err = list_set(vm, list_of(*cell), index, owned);
         return cy_failed(err) ? path_failed(vm, err, key) : true;
     case TAG_MAP:
-        if (!path_unshare(vm, cell)) break;
+        if (CY_UNLIKELY(!value_is_unshared(*cell)) && !path_unshare(vm, cell)) break;
         if (map_object_look(vm, map_object_of(*cell), key, &place) && place) {
             slow_put(vm, place, owned);
             return true;

@@ -530,10 +530,29 @@ static enum run_op prepare_native_step(uint16_t number, uint32_t *arg_count_out)
     }
 }
 
+/* map.get with a default that costs nothing to leave where it is. The step behind sets it. */
+static bool prepare_map_get_or(struct prepare *p)
+{
+    struct prepare_entry or = p->stack[p->height - 1];
+    if (or.kind != NOTE_INT && or.kind != NOTE_CONSTANT && or.kind != NOTE_LOCAL) return false;
+    p->height--;
+    uint32_t x = 0, b = prepare_operand(p, p->height - 2, RUN_OWN_B, &x), c = prepare_value(p, &x);
+    p->height -= 2;
+    prepare_emit_result(p, RUN_MAP_GET_OR, x, b, c);
+    uint32_t a = prepare_slot(p, p->height - 1);
+    if (or.kind == NOTE_LOCAL)
+        prepare_emit(p, RUN_MOVE, 0, a, or.index, 0);
+    else
+        prepare_emit(p, or.kind == NOTE_INT ? RUN_INT : RUN_CONSTANT, 0, a, 0, or.index);
+    p->fusable_step = PREPARE_NO_STEP; /* two steps set r[a] */
+    return true;
+}
+
 static void prepare_native(struct prepare *p, uint32_t import, uint32_t arg_count)
 {
     uint32_t fits, x = 0, c = 0;
     enum run_op op = prepare_native_step(p->instance->natives[import].row->number, &fits);
+    if (op == RUN_MAP_GET && arg_count == 3 && prepare_map_get_or(p)) return;
     if (op == RUN_NATIVE || arg_count != fits) {
         prepare_window(p, RUN_NATIVE, arg_count, arg_count, import);
         return;

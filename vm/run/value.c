@@ -109,7 +109,7 @@ static cy_err value_next_pair(struct vm *vm, struct value_pair *pair, cy_value *
         if (!map_object_seek(a, &pair->index)) return CY_OK;
         const struct map_object_entry *entry = &a->entries[pair->index++];
         uint32_t at;
-        CY_TRY(map_object_find(vm, b, entry->key, entry->hash, &at));
+        CY_TRY(map_object_find(vm, b, map_object_key(entry), entry->hash, &at));
         *missing_out = at == MAP_OBJECT_NONE;
         *a_out = entry->value;
         *b_out = *missing_out ? value_nil() : b->entries[at].value;

@@ -44,8 +44,9 @@ enum { SIGNALS_PAUSE_MS = 100 };
  * signalfd on Linux, a kqueue elsewhere. */
 CY_NODISCARD cy_err signals_open(const int *signals, size_t count, int *descriptor_out);
 /* The same for SIGINT and SIGTERM (or one of them), but they are not blocked: the first is told on the descriptor, and
- * another one, from SIGNALS_PAUSE_MS behind it on, ends the process as the system does it, whatever is running or blocked then.
- * SIGALRM and its timer are used for that. On failure the descriptor may be open: signals_uncatch, unless it is -1. */
+ * another one, from SIGNALS_PAUSE_MS behind it on, ends the process as the system does it, whatever is running or
+ * blocked then. SIGALRM and its timer are used for that. On failure the descriptor may be open: signals_uncatch,
+ * unless it is -1. */
 CY_NODISCARD cy_err signals_catch(const int *signals, size_t count, int *descriptor_out);
 /* Closes what signals_catch opened. A first signal that was not read yet is sent again. `blocked`: the two wait for
  * signals_open; otherwise they do what they do. After a first signal was read the descriptor can simply be closed. */

@@ -8,7 +8,7 @@
  * Invariant: signals_open runs no handler. Those of signals_catch change dispositions and send; what they have to
  *       remember is the disposition itself:
  *
- *       first ─► told on the descriptor ─► for SIGNALS_PAUSE_MS further ones do nothing ─► then they do what the system does
+ *       first ─► told on the descriptor ─► further ones do nothing (SIGNALS_PAUSE_MS) ─► then what the system does
  *
  *       The pause is for senders that send twice for once.
  *       SIGINT and SIGTERM are one in this: either is the first, the other the second.

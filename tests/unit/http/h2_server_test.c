@@ -285,6 +285,10 @@ START_TEST(test_bodies_through_random_windows)
         size_t wanted[STREAMS], got[STREAMS] = {0}, window[STREAMS], connection = 65535, done = 0;
         bool over[STREAMS] = {false};
         h2_world_open(&world, NULL, NULL);
+        if (seed % 3 == 0) { /* over TLS, in records cut anywhere */
+            h2_peer_close(&world.peer);
+            h2_world_connect_tls(&world, seed % 2 ? 0 : 1 + h2_world_random(&state, 3000));
+        }
         h2_peer_greet(&world.peer);
         uint32_t initial = h2_world_random(&state, 3) ? h2_world_random(&state, 5000) : 65535;
         h2_peer_setting(&world.peer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initial);
@@ -332,6 +336,32 @@ START_TEST(test_bodies_through_random_windows)
             h2_peer_u32(&world.peer, PEER_WINDOW, 0, more);
             connection += more;
         }
+        h2_world_close(&world);
+    }
+}
+END_TEST
+
+/* What comes in one piece over TLS is more than one read of it: the next read has its bytes at once. */
+START_TEST(test_a_burst_over_tls)
+{
+    static const uint8_t bytes[16384];
+    for (size_t read_bytes_max = 0; read_bytes_max < 3; read_bytes_max++) {
+        struct h2_world world;
+        h2_world_open(&world, NULL, NULL);
+        h2_peer_close(&world.peer);
+        h2_world_connect_tls(&world, read_bytes_max * 20000);
+        h2_peer_greet(&world.peer);
+        h2_peer_frame(&world.peer, PEER_SETTINGS, PEER_ACK, 0, CY_BYTES_NONE);
+        while (world.peer.received.count == 0) h2_peer_turn(&world.peer);
+        h2_peer_head(&world.peer, 0, 1,
+                     ":method: POST\n:scheme: https\n:authority: a.example\n:path: /wait\n");
+        for (size_t sent = 0; sent < LIMIT_HTTP2_STREAM_WINDOW_BYTES; sent += sizeof bytes)
+            h2_peer_frame(&world.peer, PEER_DATA, 0, 1, cy_bytes_of(bytes, sizeof bytes));
+        h2_peer_get(&world.peer, 3, "/30000");
+        struct h2_frame frame = h2_peer_wait(&world.peer);
+        ck_assert_uint_eq(frame.id, 3);
+        ck_assert(h2_peer_has(frame.payload, ":status: 200\n"));
+        for (size_t got = 0; got < 30000; got += frame.payload.count) frame = h2_peer_wait(&world.peer);
         h2_world_close(&world);
     }
 }
@@ -407,6 +437,7 @@ Suite *unit_suite_http_h2_server(void)
     tcase_add_test(cases, test_draining_loses_no_request_between_two);
     tcase_add_test(cases, test_a_name_that_the_connection_is_not_for);
     tcase_add_test(cases, test_bodies_through_random_windows);
+    tcase_add_test(cases, test_a_burst_over_tls);
     tcase_add_test(cases, test_a_window_that_stays_shut);
     tcase_add_test(cases, test_a_request_allocates_nothing);
     suite_add_tcase(suite, cases);

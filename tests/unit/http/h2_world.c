@@ -5,6 +5,7 @@
 #include "tests/unit/http/h2_world.h"
 
 #include "tests/support/loopback.h"
+#include "tests/unit/net/certificates.h"
 #include "vm/base/mem.h"
 
 #include <check.h>
@@ -66,6 +67,46 @@ void h2_world_connect(struct h2_world *world, const struct stream_info *info, si
     h2_peer_open(&world->peer, world->loop, near);
 }
 
+static void h2_world_make_tls(struct h2_world *world)
+{
+    struct certificate *authority =
+        certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
+    struct certificate *own = certificate_new(
+        &(struct certificate_options){.name = "a.example", .names = "DNS:a.example", .issuer = authority});
+    struct tls_certificate pair = {.chain = certificate_file("cert.pem", certificate_pem(own)),
+                                   .key = certificate_file("key.pem", certificate_key_pem(own))};
+    struct tls_server_options server = {.certificates = &pair, .certificate_count = 1};
+    struct tls_client_options options = {.ca = certificate_file("ca.pem", certificate_pem(authority))};
+    struct tls_client *client;
+    struct builder fault;
+    builder_init(&fault);
+    ck_assert(!cy_failed(tls_server_new(&server, &world->tls, &fault)));
+    ck_assert(!cy_failed(tls_client_new(&options, &client, &fault)));
+    ck_assert(!cy_failed(tls_target_new(client, CY_BYTES("a.example"), CY_BYTES("\x02h2"), &world->target)));
+    builder_fini(&fault);
+    tls_client_unref(&client);
+    certificate_free(&own);
+    certificate_free(&authority);
+}
+
+static void h2_world_on_ready(struct stream_ready *ready)
+{
+    ck_assert(!cy_failed(ready->err) || cy_is(ready->err, CY_ERR_CANCELLED));
+}
+
+void h2_world_connect_tls(struct h2_world *world, size_t read_bytes_max)
+{
+    struct stream *near, *far;
+    if (!world->tls) h2_world_make_tls(world);
+    ck_assert(!cy_failed(loopback_pair(world->loop, read_bytes_max, &near, &far)));
+    ck_assert(!cy_failed(tls_server_stream(world->tls, CY_BYTES("\x02h2"), far, &far)));
+    ck_assert(!cy_failed(tls_target_stream(world->target, near, &near)));
+    ck_assert(!cy_failed(http_server_adopt(world->server, far)));
+    world->ready.done = h2_world_on_ready;
+    stream_ready_start(near, &world->ready);
+    h2_peer_open(&world->peer, world->loop, near);
+}
+
 void h2_world_open(struct h2_world *world, struct loop *owned_loop, const struct http_server_options *times)
 {
     memset(world, 0, sizeof *world);
@@ -92,6 +133,8 @@ void h2_world_close(struct h2_world *world)
 {
     h2_peer_close(&world->peer);
     http_server_free(&world->server);
+    tls_server_unref(&world->tls);
+    tls_target_unref(&world->target);
     ck_assert(!cy_failed(loop_flush(world->loop)));
     ck_assert_uint_eq(buffer_pool_lent(loop_buffers(world->loop)), 0);
     loop_free(&world->loop);

@@ -8,6 +8,7 @@
 
 #include "tests/unit/http/h2_peer.h"
 #include "vm/http/server.h"
+#include "vm/net/tls.h"
 
 struct h2_world {
     struct loop *loop;
@@ -19,6 +20,9 @@ struct h2_world {
     struct builder seen; /* of the last request: method, host, path, fields */
     uint8_t *body;
     struct http_verdict *verdict; /* answers everything, when there is one */
+    struct tls_server *tls;       /* NULL: no connection was over TLS yet */
+    struct tls_target *target;
+    struct stream_ready ready; /* of the peer's end */
     bool drained;
 };
 
@@ -30,6 +34,8 @@ struct h2_world {
 void h2_world_open(struct h2_world *world, struct loop *owned_loop, const struct http_server_options *times);
 /* A connection in place of the one that was closed. `info` NULL: a plain stream. */
 void h2_world_connect(struct h2_world *world, const struct stream_info *info, size_t read_bytes_max);
+/* The same over TLS, for a.example. */
+void h2_world_connect_tls(struct h2_world *world, size_t read_bytes_max);
 void h2_world_close(struct h2_world *world);
 void h2_world_respond(struct h2_world *world, struct http_exchange *exchange, uint16_t status, size_t bytes);
 void h2_world_on_drained(void *context);

@@ -38,11 +38,14 @@ static struct load_peer *peers;
 static struct {
     const char *text; /* NULL: none */
     bool closes;      /* after an answer, or in place of it */
+    uint32_t refused; /* so many first connections are closed as soon as they are there */
     uint64_t stall_begin_ms, stall_end_ms;
     uint64_t request_count, connection_count;
     struct builder received;
 } server;
 static bool load_done, load_idle_told;
+static uint64_t load_told[LOAD_FAULT_COUNT]; /* failures, by on_failure */
+static struct load_failure load_told_last;
 
 static void load_peer_answer(struct load_peer *peer);
 
@@ -127,7 +130,11 @@ static void load_peer_on_accept(struct loop_op *op)
     peer->timer.fire = load_peer_on_timer;
     peer->next = peers;
     peers = peer;
-    server.connection_count++;
+    if (++server.connection_count <= server.refused) {
+        peer->ended = true;
+        load_peer_settle(peer);
+        return;
+    }
     peer->reading = true;
     stream_read_start(peer->stream, &peer->read);
 }
@@ -147,6 +154,7 @@ static void load_world_begin(const struct loop_sim_options *options, struct addr
     server.text = load_answer;
     peers = NULL;
     load_done = load_idle_told = false;
+    memset(load_told, 0, sizeof load_told);
 }
 
 static void load_world_end(void)
@@ -178,6 +186,14 @@ static void load_on_idle(void *owner)
     load_idle_told = true;
 }
 
+static void load_on_failure(void *owner, const struct load_failure *failure)
+{
+    (void)owner;
+    ck_assert_uint_le(failure->began_ns, failure->failed_ns);
+    load_told[failure->fault]++;
+    load_told_last = *failure;
+}
+
 static const struct load_row load_row_plain = {.authority = {(const uint8_t *)"a.test", 6}, .weight = 1};
 
 /* Runs to the end; the result is the caller's to free. */
@@ -187,6 +203,7 @@ static struct load_result *load_run(struct load_options options)
     options.loop = loop;
     options.done = load_on_done;
     options.on_idle = load_on_idle;
+    options.on_failure = load_on_failure;
     if (!options.rows) {
         options.rows = &load_row_plain;
         options.row_count = 1;
@@ -204,6 +221,8 @@ static struct load_result *load_run(struct load_options options)
     uint64_t sum = result->well_count;
     for (unsigned i = 0; i < LOAD_FAULT_COUNT; i++) sum += result->faults[i];
     ck_assert_uint_eq(sum, result->measured_count);
+    for (unsigned i = 0; !options.warm_up_ms && !cy_failed(result->err) && i < LOAD_FAULT_COUNT; i++)
+        ck_assert_uint_eq(load_told[i], result->faults[i]);
     return result;
 }
 
@@ -538,6 +557,35 @@ START_TEST(test_limits_hold_at_their_value_and_one_past_it)
 }
 END_TEST
 
+/* A server that dies while connections are opened takes those along that are open already: they are opened again. */
+START_TEST(test_connections_that_are_lost_while_others_are_opened)
+{
+    struct load_options options = {.connections = 2 * LIMIT_LOAD_OPENING + 1, .request_count_max = 1000};
+    load_world_begin(NULL, &options.address);
+    server.refused = 3;
+    struct load_result *result = load_run(options);
+    ck_assert_uint_eq(result->well_count, 1000);
+    ck_assert_uint_eq(result->opened_count, options.connections + 3);
+    mem_free(result);
+    load_world_end();
+}
+END_TEST
+
+START_TEST(test_failures_are_told_with_their_connection)
+{
+    struct load_options options = {.connections = 1, .request_count_max = 1};
+    load_world_begin(NULL, &options.address);
+    server.text = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
+    uint64_t begin_ns = loop_now_ns(loop);
+    struct load_result *result = load_run(options);
+    ck_assert_int_eq(load_told_last.fault, LOAD_FAULT_STATUS);
+    ck_assert_uint_eq(load_told_last.status, 503);
+    ck_assert_uint_ge(load_told_last.began_ns, begin_ns);
+    mem_free(result);
+    load_world_end();
+}
+END_TEST
+
 /* Never more than LIMIT_LOAD_OPENING are under way: a listener's queue of that length loses none. */
 START_TEST(test_opening_is_bounded)
 {
@@ -696,6 +744,8 @@ Suite *unit_suite_http_load(void)
     tcase_add_test(tests, test_nobody_listens);
     tcase_add_test(tests, test_what_cannot_stand_in_a_request_is_refused);
     tcase_add_test(tests, test_limits_hold_at_their_value_and_one_past_it);
+    tcase_add_test(tests, test_connections_that_are_lost_while_others_are_opened);
+    tcase_add_test(tests, test_failures_are_told_with_their_connection);
     tcase_add_test(tests, test_opening_is_bounded);
     tcase_add_test(tests, test_a_failure_is_followed_by_a_pause);
     tcase_add_test(tests, test_weights_are_kept);

@@ -13,6 +13,7 @@
 #include "vm/http/server.h"
 
 #include <check.h>
+#include <stdio.h>
 
 enum { HEADER_MS = 3000, KEEP_ALIVE_MS = 5000, BODY_MS = 7000, FIRST_BYTE_MS = 11000, IDLE_MS = 13000 };
 enum { MIN_RATE = 1000, GRACE_MS = 2000, TUNNEL_MS = 90000, TOTAL_MS = 6000, HAND_OVER_MS = 2000 };
@@ -562,6 +563,41 @@ START_TEST(test_idle_upstream_connections_go_before_common_servers_hang_up)
 }
 END_TEST
 
+/* A refusal that has to wait for an interim answer which the client does not take: the time of that write goes on,
+ * whether the whole took too long or the client's body was at fault. */
+START_TEST(test_a_refusal_behind_an_interim_answer_that_nobody_reads_ends)
+{
+    static const char *const requests[] = {
+        "GET /bounded HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"};
+    for (int bad_body = 0; bad_body < 2; bad_body++) {
+        struct timeout_peer peer;
+        struct http_server_counters counters;
+        static char interim[9000];
+        timeout_open();
+        timeout_connect(&peer);
+        peer.deaf = true;
+        timeout_send(&peer, requests[bad_body]);
+        timeout_await(&back, "\r\n\r\n");
+        int head_bytes = snprintf(interim, sizeof interim, "HTTP/1.1 103 Early Hints\r\nLink: ");
+        memset(interim + head_bytes, 'x', 8000);
+        memcpy(interim + head_bytes + 8000, "\r\n\r\n", sizeof "\r\n\r\n");
+        for (int i = 0; i < LIMIT_HTTP_INTERIM_RESPONSES; i++) timeout_send(&back, interim);
+        if (bad_body) timeout_send(&peer, "no chunk\r\n");
+        timeout_pause(TOTAL_MS + 3 * BODY_MS);
+        http_server_read_counters(server, &counters);
+        ck_assert_uint_eq(counters.connections_open, 0);
+        ck_assert_uint_eq(counters.client_aborts, 1);
+        peer.deaf = false;
+        stream_read_start(peer.stream, &peer.read);
+        timeout_await_end(&peer);
+        ck_assert(!peer.clean);
+        timeout_peer_close(&peer);
+        timeout_close();
+    }
+}
+END_TEST
+
 static void timeout_begin_tunnel(struct timeout_peer *peer)
 {
     timeout_connect(peer);
@@ -721,6 +757,7 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_a_verdict_bounds_the_first_byte_and_an_answer_without_end);
     tcase_add_test(tests, test_an_answer_that_nobody_reads_is_cut_off);
     tcase_add_test(tests, test_a_slow_reader_at_the_least_rate_gets_it_all);
+    tcase_add_test(tests, test_a_refusal_behind_an_interim_answer_that_nobody_reads_ends);
     tcase_add_test(tests, test_idle_upstream_connections_go_before_common_servers_hang_up);
     tcase_add_test(tests, test_a_tunnel_lasts_while_either_side_speaks);
     tcase_add_test(tests, test_a_tunnel_of_which_one_side_has_finished_waits_less);

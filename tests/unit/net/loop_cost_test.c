@@ -10,7 +10,13 @@
 #include "vm/net/stream.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/tcp.h> /* the C library's struct tcp_info has no tcpi_segs_in */
+#endif
 
 /* -- the price of a relayed request --------------------------------------------------------------- */
 
@@ -110,6 +116,164 @@ START_TEST(test_relayed_request_costs_four_data_calls)
     loop_rig_turn_until(loop, &relay.ended_count, 2);
     stream_close(&relay.front);
     stream_close(&relay.back);
+    loop_free(&loop);
+}
+END_TEST
+
+/* -- the price of a connection's end --------------------------------------------------------------- */
+
+#ifdef __linux__
+static uint32_t cost_packets_in(const struct loop_socket *socket)
+{
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+    memset(&info, 0, sizeof info);
+    ck_assert_int_eq(getsockopt(loop_socket_descriptor(socket), IPPROTO_TCP, TCP_INFO, &info, &bytes), 0);
+    return info.tcpi_segs_in;
+}
+#else
+static uint32_t cost_packets_in(const struct loop_socket *socket)
+{
+    (void)socket;
+    return 0;
+}
+#endif
+
+/* The last send of a connection and FIN are one packet; both arrive, also when the sender closes with bytes unread. */
+START_TEST(test_a_last_send_and_the_end_are_one_packet)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_socket *a, *b;
+    struct loop_rig_op send, receive, unread;
+    loop_rig_tcp_pair(loop, &a, &b);
+    loop_rig_init(&send, NULL);
+    loop_rig_init(&receive, NULL);
+    loop_rig_init(&unread, NULL);
+    uint32_t packets = cost_packets_in(b);
+    send.send.parts[0] = CY_BYTES("the last");
+    send.send.part_count = 1;
+    send.send.ends = true;
+    loop_send(a, &send.send);
+    loop_rig_turn_until(loop, &send.done_count, 1);
+    ck_assert(!cy_failed(send.err));
+    ck_assert(!send.send.ends); /* for one send */
+#ifdef __linux__
+    ck_assert_uint_eq(cost_packets_in(b) - packets, 1);
+#else
+    (void)packets;
+#endif
+    ck_assert(!cy_failed(loop_socket_shutdown_send(a))); /* it is already; nothing happens */
+    unread.send.parts[0] = CY_BYTES("nobody reads this");
+    unread.send.part_count = 1;
+    loop_send(b, &unread.send);
+    loop_rig_turn_until(loop, &unread.done_count, 1);
+    loop_socket_close(&a);
+    loop_receive(b, &receive.receive);
+    loop_rig_turn_until(loop, &receive.done_count, 1);
+    ck_assert(!cy_failed(receive.err));
+    ck_assert(cy_bytes_equal(buffer_view(receive.receive.buffer), CY_BYTES("the last")));
+    buffer_unref(&receive.receive.buffer);
+    loop_socket_close(&b);
+    loop_rig_turn(loop);
+    loop_free(&loop);
+}
+END_TEST
+
+/* One that the system takes in pieces ends behind its last piece. */
+START_TEST(test_a_long_last_send_ends_behind_its_last_byte)
+{
+    enum { BYTES = 3000000 };
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_socket *a, *b;
+    struct loop_rig_op send, receive;
+    uint8_t *bytes = mem_alloc_zeroed(BYTES);
+    loop_rig_pair(loop, &a, &b);
+    loop_rig_init(&send, NULL);
+    loop_rig_init(&receive, NULL);
+    send.send.parts[0] = cy_bytes_of(bytes, BYTES);
+    send.send.part_count = 1;
+    send.send.ends = true;
+    loop_send(a, &send.send);
+    size_t received_bytes = 0;
+    for (int i = 1;; i++) {
+        loop_receive(b, &receive.receive);
+        loop_rig_turn_until(loop, &receive.done_count, i);
+        ck_assert(!cy_failed(receive.err));
+        if (!receive.receive.buffer) break;
+        received_bytes += buffer_view(receive.receive.buffer).count;
+        buffer_unref(&receive.receive.buffer);
+    }
+    ck_assert_uint_eq(received_bytes, BYTES);
+    loop_rig_turn_until(loop, &send.done_count, 1);
+    ck_assert(!cy_failed(send.err));
+    ck_assert_uint_gt(loop->counters.sends_blocked, 0);
+    loop_socket_close(&a);
+    loop_socket_close(&b);
+    loop_free(&loop);
+    mem_free(bytes);
+}
+END_TEST
+
+/* -- who is not expected to say anything ----------------------------------------------------------- */
+
+/* It is registered for events only when it has waited a while, so a short wait costs no call; what happens in the
+ * meantime is seen then. */
+START_TEST(test_an_unhurried_receive_is_registered_late)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_socket *a, *b, *c, *d;
+    struct loop_rig_op brief, receive;
+    loop_rig_pair(loop, &a, &b);
+    loop_rig_pair(loop, &c, &d);
+    loop_rig_init(&brief, NULL);
+    loop_rig_init(&receive, NULL);
+    brief.receive.unhurried = receive.receive.unhurried = true;
+    loop_receive(b, &brief.receive);
+    loop_receive(d, &receive.receive);
+    loop_wake(loop);
+    ck_assert(!cy_failed(loop_turn(loop)));
+    loop_socket_close(&b);
+    loop_rig_turn_until(loop, &brief.done_count, 1);
+    ck_assert(cy_is(brief.err, CY_ERR_CANCELLED));
+    ck_assert(!brief.receive.unhurried);                                          /* for one receive */
+    ck_assert_uint_eq(loop->counters.controls, _i == 0 && LOOP_RIG_BACKENDS > 1); /* epoll's own eventfd */
+    loop_socket_close(&c);
+    loop_rig_turn_until(loop, &receive.done_count, 1);
+    ck_assert(!cy_failed(receive.err));
+    ck_assert_ptr_null(receive.receive.buffer); /* the end */
+    loop_socket_close(&a);
+    loop_socket_close(&d);
+    loop_free(&loop);
+}
+END_TEST
+
+/* More of them than there are places: the rest is registered at once. */
+START_TEST(test_many_unhurried_receives_are_all_seen)
+{
+    enum { PAIRS = LOOP_UNHURRIED_MAX + 50 };
+    struct loop *loop = loop_rig_new(_i);
+    static struct loop_socket *near[PAIRS], *far[PAIRS];
+    static struct loop_rig_op receives[PAIRS];
+    struct rlimit files;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+    ck_assert_uint_gt(files.rlim_cur, 2 * PAIRS + 20);
+    for (int i = 0; i < PAIRS; i++) {
+        loop_rig_pair(loop, &near[i], &far[i]);
+        loop_rig_init(&receives[i], NULL);
+        receives[i].receive.unhurried = true;
+        loop_receive(near[i], &receives[i].receive);
+    }
+    ck_assert_uint_eq(loop->unhurried_count, LOOP_UNHURRIED_MAX);
+    ck_assert_uint_ge(loop->counters.controls, 50);
+    ck_assert_uint_le(loop->counters.controls, 51);
+    for (int i = 0; i < PAIRS; i++) loop_socket_close(&far[i]);
+    for (int i = 0; i < PAIRS; i++) {
+        loop_rig_turn_until(loop, &receives[i].done_count, 1);
+        ck_assert(!cy_failed(receives[i].err));
+        loop_socket_close(&near[i]);
+    }
     loop_free(&loop);
 }
 END_TEST
@@ -235,6 +399,10 @@ Suite *unit_suite_net_loop_cost(void)
     Suite *suite = suite_create("net/loop_cost");
     TCase *tests = tcase_create("every back end");
     tcase_add_loop_test(tests, test_relayed_request_costs_four_data_calls, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_a_last_send_and_the_end_are_one_packet, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_a_long_last_send_ends_behind_its_last_byte, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_an_unhurried_receive_is_registered_late, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_many_unhurried_receives_are_all_seen, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_bulk_buffers_for_bulk, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_busy_sockets_do_not_starve_timers, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_every_failing_allocation_is_an_error, 0, LOOP_RIG_BACKENDS);

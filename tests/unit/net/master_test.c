@@ -420,7 +420,7 @@ START_TEST(test_reload)
 }
 END_TEST
 
-/* Clients have all the descriptors of a worker when a generation comes: it does not leave, and has it a little later. */
+/* Clients have all the descriptors of a worker when a generation comes: it stays, and has it a little later. */
 START_TEST(test_a_worker_without_descriptors_is_offered_the_generation_again)
 {
     struct master_world world;

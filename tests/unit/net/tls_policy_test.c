@@ -328,11 +328,40 @@ END_TEST
 static int tls_policy_on_staple(SSL *ssl, void *context)
 {
     const unsigned char *bytes;
-    *(long *)context = SSL_get_tlsext_status_ocsp_resp(ssl, &bytes);
+    long count = SSL_get_tlsext_status_ocsp_resp(ssl, &bytes);
+    builder_clear(context);
+    if (count > 0) builder_bytes(context, cy_bytes_of(bytes, (size_t)count));
     return 1;
 }
 
-/* A staple is sent to who asks for it, while it is good. Asked by OpenSSL itself, for our client does not. */
+/* What a client gets that understands these algorithms of signatures (NULL: all). Asked by OpenSSL itself, for our
+ * client does not. */
+static void tls_policy_ask_staple(struct tls_rig *rig, const char *algorithms, struct builder *got)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_tlsext_status_cb(context, tls_policy_on_staple);
+    SSL_CTX_set_tlsext_status_arg(context, got);
+    if (algorithms) ck_assert_int_eq(SSL_CTX_set1_sigalgs_list(context, algorithms), 1);
+    SSL *ssl = SSL_new(context);
+    SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
+    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+    SSL_set_bio(ssl, in, out);
+    ck_assert_int_eq(SSL_connect(ssl), -1);
+    char *hello;
+    long count = BIO_get_mem_data(out, &hello);
+    tls_policy_replace_client(rig);
+    tls_rig_write(&rig->a, cy_bytes_of(hello, (size_t)count));
+    tls_rig_turn_until_written(rig, &rig->a);
+    tls_rig_read(&rig->a);
+    tls_rig_turn_until_read(rig, &rig->a);
+    BIO_write(in, rig->a.received.data, (int)rig->a.received.count);
+    builder_text(got, "not called");
+    ck_assert_int_eq(SSL_connect(ssl), 1);
+    SSL_free(ssl);
+    SSL_CTX_free(context);
+}
+
+/* A staple is sent to who asks for it, while it is good. */
 START_TEST(test_ocsp_staple)
 {
     struct tls_rig rig = {0};
@@ -344,29 +373,47 @@ START_TEST(test_ocsp_staple)
                                    .key = certificate_file("k", certificate_key_pem(rig.certificate)),
                                    .ocsp = certificate_file("o", answer)};
     struct tls_server_options server = {.certificates = &pair, .certificate_count = 1};
+    struct builder got;
+    builder_init(&got);
     tls_rig_init(&rig, &server, NULL, NULL);
-    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-    long got = -2;
-    SSL_CTX_set_tlsext_status_cb(context, tls_policy_on_staple);
-    SSL_CTX_set_tlsext_status_arg(context, &got);
-    SSL *ssl = SSL_new(context);
-    SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
-    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
-    SSL_set_bio(ssl, in, out);
-    ck_assert_int_eq(SSL_connect(ssl), -1);
-    char *hello;
-    long count = BIO_get_mem_data(out, &hello);
-    tls_policy_replace_client(&rig);
-    tls_rig_write(&rig.a, cy_bytes_of(hello, (size_t)count));
-    tls_rig_turn_until_written(&rig, &rig.a);
-    tls_rig_read(&rig.a);
-    tls_rig_turn_until_read(&rig, &rig.a);
-    BIO_write(in, rig.a.received.data, (int)rig.a.received.count);
-    ck_assert_int_eq(SSL_connect(ssl), 1);
-    ck_assert_int_eq(got, _i ? (long)answer.count : -1);
-    SSL_free(ssl);
-    SSL_CTX_free(context);
+    tls_policy_ask_staple(&rig, NULL, &got);
+    ck_assert(cy_bytes_equal(builder_view(&got), _i ? answer : CY_BYTES_NONE));
+    builder_fini(&got);
     tls_rig_fini(&rig);
+}
+END_TEST
+
+/* Two certificates with one name and two kinds of key: each is stapled what is about it. */
+START_TEST(test_each_kind_of_key_has_its_own_staple)
+{
+    struct certificate *authority =
+        certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
+    struct certificate *both[2];
+    struct tls_certificate pairs[2];
+    for (int i = 0; i < 2; i++) {
+        both[i] = certificate_new(&(struct certificate_options){
+            .name = "x", .names = "DNS:name.test", .issuer = authority, .is_rsa = i == 1});
+        pairs[i] = (struct tls_certificate){
+            .chain = certificate_file("c", certificate_pem(both[i])),
+            .key = certificate_file("k", certificate_key_pem(both[i])),
+            .ocsp = certificate_file("o", certificate_ocsp(both[i], authority, 3600)),
+        };
+    }
+    struct tls_server_options options = {.certificates = pairs, .certificate_count = 2};
+    static const char *const algorithms[] = {"ECDSA+SHA256", "RSA-PSS+SHA256"};
+    for (int i = 0; i < 2; i++) {
+        struct tls_rig rig = {.authority = authority, .certificate = both[i]};
+        struct builder got;
+        builder_init(&got);
+        tls_rig_init(&rig, &options, NULL, NULL);
+        tls_policy_ask_staple(&rig, algorithms[i], &got);
+        ck_assert(cy_bytes_equal(builder_view(&got), pairs[i].ocsp.content));
+        builder_fini(&got);
+        rig.authority = rig.certificate = NULL;
+        tls_rig_fini(&rig);
+    }
+    for (int i = 0; i < 2; i++) certificate_free(&both[i]);
+    certificate_free(&authority);
 }
 END_TEST
 
@@ -478,6 +525,8 @@ START_TEST(test_bad_files_are_named)
         {cert, none, CY_BYTES_NONE, CY_BYTES_NONE, CY_BYTES_NONE, "key.pem: there is no private key in it"},
         {cert, certificate_key_pem(two), CY_BYTES_NONE, CY_BYTES_NONE, CY_BYTES_NONE,
          "key.pem: the key does not belong to the certificate of cert.pem"},
+        {cert, key, certificate_ocsp(two, authority, 3600), CY_BYTES_NONE, CY_BYTES_NONE,
+         "ocsp.der: the OCSP answer is about another certificate"},
         {cert, key, none, CY_BYTES_NONE, CY_BYTES_NONE, "ocsp.der: not a successful OCSP answer"},
         {cert, key, CY_BYTES_NONE, none, CY_BYTES_NONE, "ca.pem: there is no certificate in it"},
         {cert, key, CY_BYTES_NONE, cert, none, "crl.pem: there is no revocation list in it"},
@@ -568,9 +617,9 @@ START_TEST(test_depth)
                                    .key = certificate_file("k", certificate_key_pem(rig.certificate))};
     struct tls_server_options server = {.certificates = &pair, .certificate_count = 1};
     /* Counted are those between the peer's certificate and the authority: two here. */
-    struct tls_client_options client = {.depth = (uint32_t)_i};
+    struct tls_client_options client = {.has_depth = _i < 3, .depth = (uint32_t)_i}; /* 3: none is given */
     tls_rig_init(&rig, &server, &client, NULL);
-    ck_assert_str_eq(tls_policy_connect(&rig, NULL), _i == 1 ? "CERTIFICATE" : "NONE");
+    ck_assert_str_eq(tls_policy_connect(&rig, NULL), _i < 2 ? "CERTIFICATE" : "NONE");
     builder_fini(&chain);
     certificate_free(&upper);
     certificate_free(&lower);
@@ -640,12 +689,13 @@ Suite *unit_suite_net_tls_policy(void)
     tcase_add_loop_test(tests, test_the_name_chooses_the_certificate, 0, 8);
     tcase_add_test(tests, test_two_kinds_of_key_for_one_name);
     tcase_add_loop_test(tests, test_ocsp_staple, 0, 2);
+    tcase_add_test(tests, test_each_kind_of_key_has_its_own_staple);
     tcase_add_loop_test(tests, test_sessions_are_resumed_by_any_worker_under_the_same_policy, 0, 2);
     tcase_add_test(tests, test_ticket_keys_change_by_the_hour);
     tcase_add_test(tests, test_bad_files_are_named);
     tcase_add_test(tests, test_a_file_past_the_limit_is_not_looked_at);
     tcase_add_test(tests, test_a_server_needs_certificates_and_client_certificates_an_authority);
-    tcase_add_loop_test(tests, test_depth, 0, 3);
+    tcase_add_loop_test(tests, test_depth, 0, 4);
     tcase_add_test(tests, test_renegotiation_is_refused);
     suite_add_tcase(suite, tests);
     return suite;

@@ -151,7 +151,7 @@ START_TEST(test_map_removal_leaves_few_holes)
             uint32_t holes = object->entry_count - object->live_count;
             ck_assert(holes <= object->live_count || holes < 40);
             ck_assert(which == 1 || object->live_count == 0 ||
-                      object->entries[object->first_live].key.tag == TAG_INT);
+                      object->entries[object->first_live].key_tag == TAG_INT);
             ck_assert(map_get(host.vm, map, value_int(2999), &removed, &value).code == 0 && removed);
         }
         ck_assert_uint_lt(host.vm->heap_bytes, bytes / 4); /* and gives memory back */

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# tests/system/mixed_test.py: proves in seconds what bench/gateway/mixed proves in an hour: with reloads and killed
+# workers under mixed load no request is lost but those on the killed workers' connections, and no descriptor stays. And
+# that the tool is no pushover: when somebody else kills the worker that it spares, it says so and fails.
+
+import json
+import os
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from harness import (BUILD, CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, Program, check,  # noqa: E402
+                     check_equal, check_in, environment, run, run_all)
+
+DRIVER = [sys.executable, "-B", ROOT / "bench/gateway/mixed", "--crownyc", CROWNYC, "--tools", BUILD / "bench"]
+KINDS = ("kept", "new", "tls", "h2load", "h2c upstream", "upload", "upload h2c", "tunnel", "abort", "h2", "h2 upload",
+         "drip tls")
+
+
+def drive(*words):
+    return Program([*DRIVER, *words], env=environment(**{
+        name: value for name, value in os.environ.items() if name in ("CROWNYC_IO", "ASAN_OPTIONS", "UBSAN_OPTIONS")}))
+
+
+def test_nothing_is_lost(folder):
+    found = folder / "found.json"
+    driver = drive("--seconds", "6", "--rate", "0.5", "--reload-every", "1", "--kill-every", "2", "--progress-every",
+                   "2", "--json", found)
+    code = driver.wait_exit(within=12 * DEADLINE_S)
+    check_equal(code, EXIT_OK, f"exit code\n{driver.text('out')}\n{driver.text('err')}")
+    told = json.loads(found.read_text())
+    check(all(bar["good"] for bar in told["bars"]), f"bars: {told['bars']}")
+    check(told["reloads"] > 0 and told["kills"], f"{told['reloads']} reloads, {told['kills']} kills")
+    for kind in KINDS:
+        check(told["good"].get(kind, 0) > 0, f"{kind}: {told['good']}")
+
+
+def test_a_death_that_is_not_the_tools_is_told(folder):
+    """The worker that it never kills is killed, with tunnels on both workers: their ends are nobody's to excuse."""
+    driver = drive("--seconds", "3", "--reload-every", "1", "--kill-every", "2", "--kinds", "kept,tunnel,tunnel tls",
+                   "--json", folder / "found.json")
+    spared = int(driver.wait_line(r"the worker that is never killed (\d+),").group(1))
+    driver.wait_line("warm; descriptors")
+    os.kill(spared, signal.SIGKILL)
+    check_equal(driver.wait_exit(within=12 * DEADLINE_S), EXIT_PROGRAM, "exit code")
+    check_in("the worker that nobody killed is gone", driver.text("out"), "the verdict")
+    told = json.loads((folder / "found.json").read_text())
+    check(any(not bar["good"] for bar in told["bars"]), f"bars: {told['bars']}")
+
+
+def test_wrong_calls(folder):
+    for words, part in ((["--seconds", "0"], "--seconds is above 0"), (["--kinds", "uplod"], "no kind `uplod`"),
+                        (["--tools", folder], "make all bench-tools builds it")):
+        code, _, err = run([*DRIVER, *words])
+        check_equal(code, EXIT_USAGE, f"exit code of {words}")
+        check_in(part, err, "message")
+
+
+run_all(globals())
