@@ -228,7 +228,8 @@ bool proxy_retry(struct http_exchange *exchange)
     if (!upstream->used_before && !upstream->unprocessed) return false;
     if (exchange->request.body.kind != HTTP_BODY_NONE) return false;
     bool unsent = proxy->sent_bytes == 0 && !upstream->writing;
-    if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method)) return false;
+    if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method))
+        return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
     exchange->carrier->server->counters->upstream_retries++;
