@@ -116,8 +116,9 @@ def not_alone(headers, root):
 def linked_layers(layer):
     """The folders whose sources the unit tests of one layer are linked with, as make has it."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    finished = subprocess.run(["make", "-s", f"LAYERS={layer}", "--eval=layers-linked: ; @echo $(sort $(dir $(SOURCES)))",
-                               "layers-linked"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    rule = "--eval=layers-linked: ; @echo $(sort $(dir $(SOURCES)))"
+    finished = subprocess.run(["make", "-s", f"LAYERS={layer}", rule, "layers-linked"], cwd=ROOT, env=environment,
+                              capture_output=True, text=True)
     return [path.rstrip("/") for path in finished.stdout.split()]
 
 

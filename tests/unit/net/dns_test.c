@@ -210,8 +210,8 @@ START_TEST(test_a_bad_server_list_is_never_ignored)
     struct dns_test_query bad[3], good;
     dns_test_begin(&loop, &dns, NULL);
     dns_test_serve(loop, &server);
-    ck_assert(
-        !cy_failed(dns_set_servers(dns, "no address:port:"))); /* nothing has been looked up: it is kept */
+    /* Nothing has been looked up: it is kept. */
+    ck_assert(!cy_failed(dns_set_servers(dns, "no address:port:")));
     for (int i = 0; i < 3; i++) {
         dns_test_ask(dns, "a.example.test", &bad[i]);
         dns_test_await(loop, &bad[i]);
