@@ -67,6 +67,10 @@ static void serve_generation_take_banner(struct runtime *runtime, cy_value resul
 static void serve_generation_first_done(struct configuring *configuring, cy_value result)
 {
     struct runtime *runtime = configuring->runtime;
+    if (runtime->serving.stopping) { /* meanwhile: main goes on, and nothing may begin behind its back */
+        configuring_free(&configuring);
+        return;
+    }
     if (configuring->exit_code == EXIT_CODE_OK && !serve_take_result(runtime, result, true))
         configuring->exit_code = EXIT_CODE_PROGRAM;
     if (configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring)) {
