@@ -325,6 +325,8 @@ static void server_on_drain_timer(struct timer *timer)
     struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, drain_timer);
     void (*drained)(void *) = server->drained;
     server->drained = NULL;
+    loop_timer_clear(server->options.loop, &server->idle_timer);
+    loop_timer_clear(server->options.loop, &server->stop_timer);
     if (drained) drained(server->options.context);
 }
 
@@ -337,6 +339,7 @@ void http_server_stop_now(struct http_server *server)
 static void server_on_stop_timer(struct timer *timer)
 {
     struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, stop_timer);
+    if (!server->connections) return; /* the last one has just left */
     log_write(server_log(server), LOG_WARN,
               "the time to stop is over: %u connections are cut off, %u of them tunnels",
               (unsigned)server->counters->connections_open, (unsigned)server->counters->tunnels_open);

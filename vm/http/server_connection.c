@@ -430,20 +430,22 @@ cy_bytes connection_alpn(const struct http_server *server)
     return server->options.refuses_http2 ? CY_BYTES("\x08http/1.1") : CY_BYTES("\x02h2\x08http/1.1");
 }
 
-/* Strangers and their scanners fail in many ways, none of which is an error of ours. */
+/* Strangers and their scanners fail in many ways, none of which is an error of ours; but an operator must be able to see
+ * why a client of theirs does not come through. One line a second for each reason. */
 static void connection_on_unready(struct http_connection *connection, cy_err err)
 {
     char text[128];
-    if (!cy_is(err, CY_ERR_CANCELLED))
-        log_write(server_log(connection->carrier.server), LOG_DEBUG, "client %.*s: no connection: %s (%d)",
-                  CY_BYTES_ARG(connection_peer_text(&connection->carrier)),
-                  cy_err_describe(err, false, text, sizeof text), (int)err.detail);
+    if (cy_is(err, CY_ERR_CANCELLED)) return; /* we ended it */
+    const char *why = cy_err_describe(err, false, text, sizeof text);
+    log_write_keyed(server_log(connection->carrier.server), LOG_INFO, why,
+                    "client %.*s: no connection was made: %s (%d)",
+                    CY_BYTES_ARG(connection_peer_text(&connection->carrier)), why, (int)err.detail);
 }
 
 static void connection_on_ready(struct stream_ready *ready)
 {
     struct http_connection *connection = CY_CONTAINER_OF(ready, struct http_connection, ready);
-    cy_err err = ready->err;
+    cy_err err = ready->err; /* `ready` and `read` are one place */
     connection->preparing = false;
     memset(&connection->read, 0, sizeof connection->read);
     connection->read.done = connection_on_read;
@@ -466,7 +468,7 @@ static void connection_on_ready(struct stream_ready *ready)
                   "client %.*s agreed on %.*s, which is not there",
                   CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
     else
-        connection_on_unready(connection, ready->err);
+        connection_on_unready(connection, err);
     /* Why it failed may be on its way to the client as an alert, and the client may be sending on. */
     if (cy_failed(err) && stream_unwrap(&connection->stream))
         connection_finish(connection, true);

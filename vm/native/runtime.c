@@ -447,6 +447,7 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     builder_init(&runtime->wanted);
     log_init(&runtime->log);
     interrupt_init(&runtime->interrupt);
+    runtime->serving.signals_descriptor = -1;
     input_init(&runtime->input_stream);
     *runtime_out = runtime;
     return CY_OK;

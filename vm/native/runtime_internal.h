@@ -122,7 +122,8 @@ struct serving {
     uint64_t stop_asked_ms;             /* without a master: when the first signal came; 0: none did */
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */
     struct loop_ready signals_ready;
-    int signals_descriptor;
+    struct timer signals_timer; /* nothing is served any more: until they are given back */
+    int signals_descriptor;     /* -1: none */
     struct loop_socket *link_socket;
     struct loop_ready link_ready;
     struct spare_list spare_calls; /* of struct http_call */

@@ -6,9 +6,11 @@
  *   goes on
  *
  * In:   the options map, requests of vm/http. Out: calls of `handle`, verdicts for vm/http.
- * Invariant: every exchange that on_request shows is answered once, or was taken back by on_gone.
+ * Invariant: every exchange that on_request shows is answered once, or was taken back by on_gone. Without a master the
+ *       signals are ours from the call until nothing is served any more, and the program's before and after.
  * Not here: workers and restarts (vm/net/master.c), carrying verdicts out (vm/http).
  */
+#include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/native/native_http.h"
@@ -18,6 +20,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define SERVE_DESCRIPTORS_OWN 24 /* the loop's, listeners, the channel, c-ares, stdio */
 
@@ -120,9 +123,43 @@ static void serve_on_gone(void *context, struct http_exchange *exchange)
 }
 
 /* -- the end ------------------------------------------------------------------------------------------------------ */
+
+static void serve_close_signals(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
+    if (serving->signals_descriptor >= 0) close(serving->signals_descriptor);
+    serving->signals_descriptor = -1;
+}
+
+static void serve_give_back_signals(struct runtime *runtime)
+{
+    serve_close_signals(runtime);
+    interrupt_take_back(runtime);
+}
+
+static void serve_on_signals_timer(struct timer *timer)
+{
+    serve_give_back_signals(CY_CONTAINER_OF(timer, struct runtime, serving.signals_timer));
+}
+
+/* Nothing is served any more, and what main still does must end with a signal. A second one that was sent with the
+ * first is for the server, though nothing may be left of that. */
+static void serve_leave_signals(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    uint64_t asked_ms = serving->stop_asked_ms, past_ms = loop_now_ms(runtime->loop) - asked_ms;
+    if (runtime->link) return;
+    if (asked_ms != 0 && past_ms < SIGNALS_PAUSE_MS)
+        loop_timer_set(runtime->loop, &serving->signals_timer, SIGNALS_PAUSE_MS - past_ms);
+    else
+        serve_give_back_signals(runtime);
+}
+
 static void serve_finish(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
+    serve_leave_signals(runtime);
     if (!serving->active) return;
     serving->active = false;
     vm_complete(runtime->vm, serving->ticket, value_nil());
@@ -153,6 +190,7 @@ static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
 void serve_begin(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
+    CHECK(!serving->stopping);
     if (!serve_listen(runtime)) return;
     serving->ready = true;
     runtime_output_detach(runtime);
@@ -198,7 +236,7 @@ static void serve_on_signal(struct runtime *runtime)
     if (serving->stop_asked_ms == 0) {
         serving->stop_asked_ms = now_ms;
         serve_stop(runtime, 0);
-    } else if (now_ms - serving->stop_asked_ms >= SIGNALS_PAUSE_MS && serving->ready) {
+    } else if (now_ms - serving->stop_asked_ms >= SIGNALS_PAUSE_MS && serving->undrained_count > 0) {
         http_server_stop_now(runtime->server);
         if (serving->admin_server) http_server_stop_now(serving->admin_server);
     }
@@ -225,6 +263,7 @@ static cy_err serve_watch(struct runtime *runtime)
         loop_ready(serving->link_socket, &serving->link_ready);
         return CY_OK;
     }
+    serving->signals_timer.fire = serve_on_signals_timer;
     interrupt_hand_over(runtime);
     static const int signals[] = {SIGTERM, SIGINT};
     CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &serving->signals_descriptor));
@@ -342,8 +381,10 @@ enum native_outcome serve_start(struct runtime *runtime, struct native_call *cal
     }
     cy_err err = serve_open_server(runtime);
     if (!cy_failed(err)) err = serve_generation_first(runtime);
-    if (cy_failed(err))
+    if (cy_failed(err)) {
+        if (runtime->loop) serve_leave_signals(runtime); /* a program may catch this and go on */
         return native_fail(call, err, "http.serve: %s", cy_err_text(err, vm_korean(call->vm)));
+    }
     runtime->serving.active = true;
     runtime->serving.ticket = native_wait(call, serve_cancelled, runtime);
     return NATIVE_WAIT;
@@ -355,7 +396,8 @@ void serve_fini(struct runtime *runtime)
     http_server_free(&runtime->server);
     http_server_free(&serving->admin_server);
     if (serving->link_socket) loop_socket_close(&serving->link_socket);
-    if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
+    if (runtime->loop) loop_timer_clear(runtime->loop, &serving->signals_timer);
+    serve_close_signals(runtime);
     serve_generation_fini(runtime);
     serve_addresses_close(runtime);
     struct serve_extra extra = serving->extra; /* the log is still written to: serve_extra_close */

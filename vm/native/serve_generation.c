@@ -79,6 +79,10 @@ static void serve_generation_take_banner(struct runtime *runtime, cy_value resul
 
 static void serve_generation_first_done(struct configuring *configuring, cy_value result)
 {
+    if (configuring->runtime->serving.stopping) { /* main goes on, and nothing may begin behind its back */
+        configuring_free(&configuring);
+        return;
+    }
     struct runtime *runtime = configuring->runtime;
     if (serve_generation_take(configuring, result)) {
         serve_generation_take_banner(runtime, result);
