@@ -40,7 +40,9 @@ enum tls_version { TLS_VERSION_DEFAULT, TLS_VERSION_1_2, TLS_VERSION_1_3 };
 struct tls_certificate {
     struct tls_file chain; /* PEM: the certificate, then those between it and its authority */
     struct tls_file key;   /* PEM, not encrypted */
-    struct tls_file ocsp;  /* DER: an answer about this certificate, to staple while it is good */
+    /* DER: an answer about this certificate, by serial number and issuer, to staple while it is good. The issuer's key
+     * is looked at when `chain` has the issuer, else only its name. */
+    struct tls_file ocsp;
 };
 enum tls_client_certificate {
     TLS_CLIENT_CERTIFICATE_OFF,
