@@ -363,8 +363,8 @@ static void proxy_on_written(void *owner, cy_err err, size_t sent_bytes)
         return;
     }
     if (!exchange->request_body.ended) {
-        /* The upstream owes nothing while the client owes bytes. */
-        upstream_clear_timer(proxy->upstream);
+        /* The upstream owes nothing while the client owes bytes; but the rest of an answer that it has begun. */
+        if (!proxy->head_complete && !proxy->request_stopped) upstream_clear_timer(proxy->upstream);
         proxy_pump_request(exchange);
         return;
     }

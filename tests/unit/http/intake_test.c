@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/intake_test.c: proves, on a simulated network, that a connection which still owes its PROXY header is a
- * client like any other: served when others take over meanwhile, closed by a stop and when its time is over, counted,
+ * tests/unit/http/intake_test.c: proves, on a simulated network, that a connection which still owes its PROXY header is
+ * a client like any other: served when others take over meanwhile, closed by a stop and when its time is over, counted,
  * and the first to go where room is needed.
  */
 #include "tests/support/loop_sim.h"
