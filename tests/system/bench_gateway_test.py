@@ -175,7 +175,8 @@ def test_wrong_calls(folder):
     own = tools(folder)
     for words, part in ((["--rows", "smal"], "no row `smal`"), (["--peers", "nginks"], "no peer `nginks`"),
                         (["--rounds", "0"], "above 0"),
-                        (["--rows", "small", "--generator", "h2load"], "is for rows h2 and h2c"), (["--share", "4"], "from 5 to 95, not 4"),
+                        (["--rows", "small", "--generator", "h2load"], "is for rows h2 and h2c"),
+                        (["--share", "4"], "from 5 to 95, not 4"),
                         (["--share", "96"], "from 5 to 95, not 96")):
         code, _, err = drive(folder, *words, own_tools=own)
         check_equal(code, EXIT_USAGE, f"exit code of {words}")

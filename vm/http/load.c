@@ -550,21 +550,21 @@ static cy_err load_check_limits(const struct load_options *options, struct build
 {
     const struct {
         bool past;
-        const char *what;
+        const char *what, *row;
         unsigned limit;
     } rows[] = {
-        {options->connections > LIMIT_LOAD_CONNECTIONS, "connections than LOAD_CONNECTIONS",
+        {options->connections > LIMIT_LOAD_CONNECTIONS, "connections", "LOAD_CONNECTIONS",
          LIMIT_LOAD_CONNECTIONS},
-        {options->streams > LIMIT_HTTP2_STREAMS, "streams on a connection than HTTP2_STREAMS",
+        {options->streams > LIMIT_HTTP2_STREAMS, "streams on a connection", "HTTP2_STREAMS",
          LIMIT_HTTP2_STREAMS},
-        {!load_slots_fit(options->connections, options->streams),
-         "requests at once (connections times streams) than LOAD_SLOTS", LIMIT_LOAD_SLOTS},
-        {options->row_count > LIMIT_LOAD_ROWS, "requests to choose from than LOAD_ROWS", LIMIT_LOAD_ROWS},
-        {options->rate_per_s > LIMIT_LOAD_RATE, "requests a second than LOAD_RATE", LIMIT_LOAD_RATE},
+        {!load_slots_fit(options->connections, options->streams), "connections times streams", "LOAD_SLOTS",
+         LIMIT_LOAD_SLOTS},
+        {options->row_count > LIMIT_LOAD_ROWS, "requests to choose from", "LOAD_ROWS", LIMIT_LOAD_ROWS},
+        {options->rate_per_s > LIMIT_LOAD_RATE, "requests a second", "LOAD_RATE", LIMIT_LOAD_RATE},
     };
     for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
         if (!rows[i].past) continue;
-        builder_printf(fault, "more %s = %u", rows[i].what, rows[i].limit);
+        builder_printf(fault, "more %s than %s = %u", rows[i].what, rows[i].row, rows[i].limit);
         return CY_ERR(TOO_MANY);
     }
     return CY_OK;
