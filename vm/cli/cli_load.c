@@ -120,9 +120,14 @@ static bool cli_load_read_numbers(const struct cli_options *options, const struc
     load->idle = words->idle;
     load->fine_pacing = true;
     const char *fault = cli_load_find_conflict(words, options->korean);
-    if (!fault && connections * streams > LIMIT_LOAD_SLOTS)
-        fault = options->korean ? "--connections와 --streams의 곱은 LOAD_SLOTS = 1000000까지입니다"
-                                : "--connections times --streams is at most LOAD_SLOTS = 1000000";
+    char slots[128];
+    if (!fault && !load_slots_fit(connections, streams)) {
+        snprintf(slots, sizeof slots,
+                 options->korean ? "--connections와 --streams의 곱은 LOAD_SLOTS = %d까지입니다: %llu"
+                                 : "--connections times --streams is at most LOAD_SLOTS = %d, not %llu",
+                 LIMIT_LOAD_SLOTS, (unsigned long long)(connections * streams));
+        fault = slots;
+    }
     if (fault) cli_usage(options, fault, NULL);
     return !fault;
 }
@@ -287,13 +292,18 @@ static int cli_load_measure(struct cli_options *options, const struct cli_load_w
 {
     struct cli_load_run run = {
         .options = options, .loop = load_options->loop, .signals_descriptor = -1, .failures = failures};
-    const char *fault = NULL;
+    struct builder fault;
     load_options->owner = &run;
     load_options->on_failure = failures ? cli_load_on_failure : NULL;
     load_options->done = cli_load_on_done;
     load_options->on_idle = cli_load_on_idle;
+    builder_init(&fault);
     cy_err err = load_new(load_options, &run.load, &fault);
-    if (cy_failed(err) && fault) return cli_usage(options, fault, NULL);
+    builder_u8(&fault, 0);
+    bool told = cy_failed(err) && fault.count > 1;
+    if (told) cli_usage(options, (const char *)fault.data, NULL);
+    builder_fini(&fault);
+    if (told) return EXIT_CODE_USAGE;
     if (!cy_failed(err)) err = cli_load_watch_signals(&run);
     if (cy_failed(err)) {
         load_free(&run.load);

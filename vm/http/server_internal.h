@@ -252,7 +252,8 @@ uint32_t proxy_pipe_bytes(const struct http_exchange *exchange, const struct rel
 void proxy_done(struct http_exchange *exchange);
 /* Lets go of the upstream without an answer. */
 void proxy_cancel(struct http_exchange *exchange);
-/* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. */
+/* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. `err` stands in
+ * the log behind `cause`; OK where that says everything. */
 void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cause, cy_err err);
 /* True when the connection was a reused one that died before answering and the request goes out again on a
  * new one. */

@@ -108,7 +108,6 @@ cy_err loop_flush(struct loop *loop)
     return CY_OK;
 }
 
-const char *loop_backend_name(const struct loop *loop) { return loop->backend->name; }
 uint64_t loop_now_ms(const struct loop *loop) { return loop->now_ms; }
 uint64_t loop_turn_ns(const struct loop *loop) { return loop->turn_ns; }
 uint64_t loop_now_ns(const struct loop *loop)

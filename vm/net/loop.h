@@ -28,8 +28,7 @@ struct loop_backend; /* loop_internal.h */
 /* `name`: "epoll", "poll", or NULL for the best one here. UNSUPPORTED when there is no such back end. */
 CY_NODISCARD cy_err loop_new(const char *name, struct loop **loop_out);
 bool loop_backend_exists(const char *name);
-void loop_free(struct loop **loop); /* everything must have been closed and completed */
-const char *loop_backend_name(const struct loop *loop);
+void loop_free(struct loop **loop);            /* everything must have been closed and completed */
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic, read once per turn */
 uint64_t loop_now_ns(const struct loop *loop); /* monotonic, read now */
 uint64_t loop_turn_ns(

@@ -40,7 +40,9 @@ enum tls_version { TLS_VERSION_DEFAULT, TLS_VERSION_1_2, TLS_VERSION_1_3 };
 struct tls_certificate {
     struct tls_file chain; /* PEM: the certificate, then those between it and its authority */
     struct tls_file key;   /* PEM, not encrypted */
-    struct tls_file ocsp;  /* DER: an answer about this certificate, to staple while it is good */
+    /* DER: an answer about this certificate, by serial number and issuer, to staple while it is good. The issuer's key
+     * is looked at when `chain` has the issuer, else only its name. */
+    struct tls_file ocsp;
 };
 enum tls_client_certificate {
     TLS_CLIENT_CERTIFICATE_OFF,
@@ -107,6 +109,5 @@ CY_NODISCARD cy_err tls_target_stream(struct tls_target *target, struct stream *
 /* -- of a stream made here, once ready ------------------------------------------------------------------------- */
 
 bool tls_stream_resumed(struct stream *stream);
-const char *tls_stream_version(struct stream *stream); /* "TLSv1.3" */
 
 #endif
