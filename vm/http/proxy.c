@@ -228,7 +228,8 @@ bool proxy_retry(struct http_exchange *exchange)
     if (!upstream->used_before && !upstream->unprocessed) return false;
     if (exchange->request.body.kind != HTTP_BODY_NONE) return false;
     bool unsent = proxy->sent_bytes == 0 && !upstream->writing;
-    if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method)) return false;
+    if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method))
+        return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
     exchange->carrier->server->counters->upstream_retries++;
@@ -363,8 +364,8 @@ static void proxy_on_written(void *owner, cy_err err, size_t sent_bytes)
         return;
     }
     if (!exchange->request_body.ended) {
-        /* The upstream owes nothing while the client owes bytes. */
-        upstream_clear_timer(proxy->upstream);
+        /* The upstream owes nothing while the client owes bytes; but the rest of an answer that it has begun. */
+        if (!proxy->head_complete && !proxy->request_stopped) upstream_clear_timer(proxy->upstream);
         proxy_pump_request(exchange);
         return;
     }

@@ -109,8 +109,8 @@ static void connection_finish(struct http_connection *connection, bool client_is
 /* -- making room ----------------------------------------------------------------------------------------- */
 
 /* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
- * for long enough. Inside a handshake, between requests, inside a head, and behind its last answer nothing is owed to it;
- * inside a body, and while it does not take what we send, it owes. */
+ * for long enough. Inside a handshake, between requests, inside a head, and behind its last answer nothing is owed to
+ * it; inside a body, and while it does not take what we send, it owes. */
 static uint64_t connection_waits_since(const struct server_connection *listed, uint64_t now_ms)
 {
     const struct http_connection *connection =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/base/spare_test.c: proves that kept blocks come back newest first and as they were behind their first word,
- * that no more than the bound are kept, and that a burst beyond it costs allocations the next time.
+ * tests/unit/base/spare_test.c: proves that kept blocks come back newest first and as they were behind their first
+ * word, that no more than the bound are kept, and that a burst beyond it costs allocations the next time.
  */
 #include "vm/base/spare.h"
 

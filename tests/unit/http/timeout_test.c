@@ -671,6 +671,34 @@ START_TEST(test_a_tunnel_allocates_nothing_for_its_bytes)
 }
 END_TEST
 
+/* A refusal that comes while the request is still on its way, and then stops: that the upstream has read the rest of
+ * the request meanwhile does not give it time without end. */
+START_TEST(test_an_early_answer_that_stops_is_cut_off)
+{
+    static const uint8_t body[300000];
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n");
+    for (unsigned turns = 0; back_count == 0;) timeout_turn(&turns);
+    back.deaf = true;
+    peer.write.send = (struct loop_send){.parts = {cy_bytes_of(body, sizeof body)}, .part_count = 1};
+    peer.writing = true;
+    stream_write_start(peer.stream, &peer.write);
+    timeout_pause(100);
+    ck_assert(peer.writing); /* nobody takes it: the proxy's write to the upstream waits */
+    timeout_send(&back, "HTTP/1.1 400 x\r\nContent-Length: 10\r\n\r\nab");
+    timeout_await(&peer, "\r\n\r\nab");
+    uint64_t begin_ms = loop_now_ms(loop);
+    back.deaf = false;
+    stream_read_start(back.stream, &back.read);
+    timeout_await_end(&peer);
+    timeout_expect_after(&peer, begin_ms, IDLE_MS);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
 /* Where others serve already: a client between two requests may send one more in that time, and one that does not is
  * let go at its end; then nothing is left. */
 static bool timeout_drained;
@@ -734,6 +762,7 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_a_tunnel_lasts_while_either_side_speaks);
     tcase_add_test(tests, test_a_tunnel_of_which_one_side_has_finished_waits_less);
     tcase_add_test(tests, test_a_tunnel_allocates_nothing_for_its_bytes);
+    tcase_add_test(tests, test_an_early_answer_that_stops_is_cut_off);
     tcase_add_test(tests, test_an_idle_connection_is_let_go_when_others_serve);
     suite_add_tcase(suite, tests);
     return suite;
