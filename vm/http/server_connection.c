@@ -74,8 +74,7 @@ void connection_close(struct http_connection *connection)
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
-    CHECK(server->counters->connections_open > 0);
-    server->counters->connections_open--;
+    server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
 }
@@ -210,8 +209,7 @@ static void connection_hand_over_h2(struct http_connection *connection)
     connection->carrier.input = NULL;
     connection->stream = NULL;
     h2_server_start(server, stream);
-    CHECK(server->counters->connections_open > 0);
-    server->counters->connections_open--;
+    server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
 }

@@ -170,6 +170,8 @@ struct http_server {
     int64_t date_second;
     uint32_t live_count; /* connections, intakes and listeners whose completions may still come */
     uint32_t listening_count;
+    uint64_t evict_early_ms; /* quiet clients are not looked for before, while places are free */
+    bool full;               /* newcomers are kept waiting in the kernel's queue until a place is free */
     bool draining;
     bool freed; /* by its owner: memory goes with the last completion */
     char date[SERVER_DATE_BYTES + 1];
@@ -181,6 +183,8 @@ struct buffer_pool *server_buffers(struct http_server *server);
 struct log *server_log(struct http_server *server);
 void server_release(struct http_server *server); /* one live thing less */
 void server_check_drained(struct http_server *server);
+/* One client less: its place is free for whoever waits. */
+void server_client_left(struct http_server *server);
 void server_link(struct http_server *server, struct server_connection *connection);
 void server_unlink(struct http_server *server, struct server_connection *connection);
 /* "127.0.0.1"; gives the number of bytes. */

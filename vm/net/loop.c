@@ -41,6 +41,7 @@ cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loo
     struct loop *loop = mem_alloc_zeroed(sizeof *loop);
     if (!loop) return CY_ERR(NO_MEMORY);
     loop->backend = backend;
+    loop->pipe_count_max = LIMIT_PIPES;
     cy_err err = backend->open(loop, context, &loop->state);
     if (cy_failed(err)) {
         mem_free(loop);
