@@ -345,7 +345,8 @@ def test_a_signal_ends_it_with_what_was_measured(folder):
 
 def test_what_is_wrong_is_said(folder):
     bad = [([], "a URL is missing"), (["ftp://a/"], "not of the form"), (["https://a/", "http://a/"], "do not mix"),
-           (["http://a/", "http://b/"], "lead to one place"), (["http://a/", "-c", "0"], "from 1 to 60000, not 0"),
+           (["http://a/", "http://b/"], "lead to one place"),
+           (["http://a/", "-c", "0"], "from 1 to 60000 (LOAD_CONNECTIONS), not 0"),
            (["http://a/", "-c", "60001"], "LOAD_CONNECTIONS"), (["http://a/", "--rate", "10000001"], "LOAD_RATE"),
            (["http://a/", "-d", "nan"], "--duration"), (["http://a/", "--header", "X"], "NAME: VALUE"),
            (["http://127.0.0.1:1/", "--header", "A B: c"], "no token"),
@@ -355,7 +356,7 @@ def test_what_is_wrong_is_said(folder):
            (["http://a/", "--http2", "--http10"], "does not go with --http10"),
            (["http://a/", "--streams", "2"], "--streams is for --http2"),
            (["http://a/", "--http2", "--streams", "2", "--new"], "goes with none of --new, --idle"),
-           (["http://a/", "--http2", "--streams", "129"], "from 1 to 128, not 129"),
+           (["http://a/", "--http2", "--streams", "129"], "from 1 to 128 (HTTP2_STREAMS), not 129"),
            (["http://a/", "--http2", "--streams", "128", "-c", "10000"], "LOAD_SLOTS = 1000000"),
            (["http://127.0.0.1:1/", "--http2", "--header", "TE: trailers"], "not for HTTP/2"),
            (["http://a/", "--no-resume"], "for https:// URLs"),

@@ -56,8 +56,8 @@ static enum load_fault load_judge(struct load *load, const struct load_slot *slo
 }
 
 /* `connection` NULL: on none. */
-static void load_tell_failure(struct load *load, const struct load_connection *connection, enum load_fault fault,
-                              uint16_t status)
+static void load_tell_failure(struct load *load, const struct load_connection *connection,
+                              enum load_fault fault, uint16_t status)
 {
     if (!load->options.on_failure) return;
     struct load_failure failure = {

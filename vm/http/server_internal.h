@@ -74,7 +74,6 @@ struct http_exchange {
     uint64_t drained_bytes;
     uint64_t start_ns;       /* when its head was there; 0: never */
     uint64_t sent_bytes;     /* given to the carrier for the client, heads included */
-    uint64_t wait_since_ms;  /* for more of the request's body */
     uint32_t slack_ms;       /* how long we would still wait for it; more with each byte */
     size_t body_offset;      /* of a RESPOND body: what has been written */
     uint16_t status;         /* of the final answer; 0: none begun */

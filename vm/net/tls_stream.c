@@ -672,7 +672,3 @@ cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transpo
 
 bool tls_stream_resumed(struct stream *stream) { return SSL_session_reused(tls_stream_of(stream)->ssl) == 1; }
 const char *tls_stream_version(struct stream *stream) { return SSL_get_version(tls_stream_of(stream)->ssl); }
-const char *tls_stream_cipher(struct stream *stream)
-{
-    return SSL_get_cipher_name(tls_stream_of(stream)->ssl);
-}
