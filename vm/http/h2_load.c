@@ -16,6 +16,7 @@
 #include "vm/base/check.h"
 #include "vm/base/hash.h"
 #include "vm/base/mem.h"
+#include "vm/base/spare.h"
 #include "vm/http/h2_response.h"
 #include "vm/http/h2_session.h"
 #include "vm/http/load_internal.h"
@@ -34,7 +35,7 @@ struct h2_load_connection {
 struct h2_load {
     struct h2_shared *shared;
     struct h2_load_connection *connections; /* one for each of the run's */
-    struct h2_stream *free_streams;
+    struct spare_list spare_streams;        /* no more than the run's slots */
 };
 
 static struct h2_load_stream *h2_load_of(struct h2_stream *stream)
@@ -87,13 +88,13 @@ static void h2_load_write_head(const struct load_options *options, const struct 
     h2_load_put(out, CY_BYTES("content-length"), head_format_u64(digits, options->body.count));
 }
 
-static cy_err h2_load_prepare(struct load *load, const char **fault_out)
+static cy_err h2_load_prepare(struct load *load, struct builder *fault)
 {
     if (load->options.field_count > LIMIT_HTTP_FIELDS) {
-        *fault_out = "more fields than HTTP_FIELDS (128)";
+        builder_printf(fault, "more fields than HTTP_FIELDS = %d", LIMIT_HTTP_FIELDS);
         return CY_ERR(VALUE);
     }
-    CY_TRY(load_request_make(load, h2_load_write_head, fault_out));
+    CY_TRY(load_request_make(load, h2_load_write_head, fault));
     load->h2 = mem_alloc_zeroed(sizeof *load->h2);
     if (!load->h2) return CY_ERR(NO_MEMORY);
     CY_TRY(h2_shared_new(&load->h2->shared));
@@ -109,11 +110,7 @@ static void h2_load_fini(struct load *load)
     struct h2_load *h2 = load->h2;
     if (!h2) return;
     load->h2 = NULL;
-    while (h2->free_streams) {
-        struct h2_stream *stream = h2->free_streams;
-        h2->free_streams = stream->next;
-        mem_free(h2_load_of(stream));
-    }
+    spare_fini(&h2->spare_streams);
     mem_free(h2->connections);
     h2_shared_free(&h2->shared);
     mem_free(h2);
@@ -128,13 +125,8 @@ static bool h2_load_has_room(const struct load_connection *connection)
 
 static struct h2_load_stream *h2_load_stream_new(struct load *load)
 {
-    struct h2_load_stream *one;
-    if (load->h2->free_streams) {
-        one = h2_load_of(load->h2->free_streams);
-        load->h2->free_streams = one->stream.next;
-    } else {
-        one = mem_alloc(sizeof *one);
-    }
+    struct h2_load_stream *one = spare_take(&load->h2->spare_streams);
+    if (!one) one = mem_alloc(sizeof *one);
     if (one) memset(one, 0, sizeof *one);
     return one;
 }
@@ -286,8 +278,8 @@ static void h2_load_written(struct h2_stream *stream, cy_err err, size_t bytes)
 static void h2_load_stream_free(struct h2_stream *stream)
 {
     struct h2_load *h2 = h2_load_connection_of(stream->session)->load->h2;
-    stream->next = h2->free_streams;
-    h2->free_streams = stream;
+    struct h2_load_stream *one = h2_load_of(stream);
+    spare_put(&h2->spare_streams, one, LIMIT_LOAD_SLOTS);
 }
 
 static void h2_load_greeted(struct h2_session *session)

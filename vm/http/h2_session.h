@@ -81,7 +81,7 @@ struct h2_budget {
 
 struct h2_stream {
     struct h2_session *session;
-    struct h2_stream *next, *previous; /* of the session, or free list */
+    struct h2_stream *next, *previous; /* of the session */
     struct h2_stream *ready_next, *flight_next;
     int32_t id;
     /* out: the carrier's write */

@@ -50,18 +50,17 @@ void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cau
 {
     struct exchange_carrier *carrier = exchange->carrier;
     const struct http_request *request = &exchange->request;
-    char text[128];
+    char text[128], why[sizeof text + 3] = "";
     carrier->server->counters->upstream_failures++;
     bool has_begun = exchange->status != 0;
+    if (cy_failed(err)) snprintf(why, sizeof why, " (%s)", cy_err_describe(err, false, text, sizeof text));
     char key[160]; /* an upstream that is down is one line a second, not one for each request */
-    snprintf(key, sizeof key, "upstream %.*s: %s (%s)",
-             CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
-             cy_err_describe(err, false, text, sizeof text));
-    log_write_keyed(server_log(carrier->server), LOG_WARN, key, "upstream %.*s: %s (%s): %.*s %.*s%.*s %s %u",
-                    CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
-                    cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method),
-                    CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path),
-                    has_begun ? "cut off inside" : "answered",
+    snprintf(key, sizeof key, "upstream %.*s: %s%s", CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)),
+             cause, why);
+    log_write_keyed(server_log(carrier->server), LOG_WARN, key, "upstream %.*s: %s%s: %.*s %.*s%.*s %s %u",
+                    CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause, why,
+                    CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path),
+                    has_begun ? "is cut off inside" : "ends with",
                     (unsigned)(has_begun ? exchange->status : status));
     bool until_close = has_begun && exchange->proxy.response.body.kind != HTTP_BODY_LENGTH &&
                        !exchange->proxy.response.chunked_out;
@@ -83,16 +82,16 @@ static void proxy_on_timeout(void *owner)
         upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
         return;
     }
-    proxy_fail(exchange, 504, exchange->proxy.received_any ? "stopped answering" : "no answer in time",
-               CY_ERR(TIMEOUT));
+    bool began = exchange->proxy.received_any;
+    proxy_fail(exchange, 504, began ? "stopped answering" : "no answer in time",
+               began ? CY_ERR(TIMEOUT) : CY_OK);
 }
 
 /* The verdict's bound on the whole. */
 static void proxy_on_total(struct timer *timer)
 {
     struct http_proxy *proxy = CY_CONTAINER_OF(timer, struct http_proxy, total_timer);
-    proxy_fail(CY_CONTAINER_OF(proxy, struct http_exchange, proxy), 504, "the whole took too long",
-               CY_ERR(TIMEOUT));
+    proxy_fail(CY_CONTAINER_OF(proxy, struct http_exchange, proxy), 504, "the whole took too long", CY_OK);
 }
 
 /* -- connecting ------------------------------------------------------------------------------------------ */

@@ -74,8 +74,7 @@ void connection_close(struct http_connection *connection)
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
-    CHECK(server->counters->connections_open > 0);
-    server->counters->connections_open--;
+    server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
 }
@@ -118,15 +117,13 @@ static uint64_t connection_waits_since(const struct server_connection *listed, u
         (const struct http_connection *)((const char *)listed - offsetof(struct http_connection, listed));
     const struct exchange_carrier *carrier = &connection->carrier;
     const struct http_exchange *exchange = carrier->exchange;
-    uint64_t since_ms = UINT64_MAX;
     if (!connection->stream || carrier->tunnel) return UINT64_MAX;
     if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
         return connection->quiet_since_ms;
-    if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
-    if (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing)
-        since_ms = carrier->timer.due_ms - carrier->server->options.body_idle_timeout_ms;
-    if (since_ms >= now_ms || now_ms - since_ms < LIMIT_HTTP_OWING_MS) return UINT64_MAX;
-    return since_ms;
+    bool owes = carrier->timer_kind == CARRIER_TIMER_BODY ||
+                (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing);
+    if (!owes || now_ms - carrier->timer_since_ms < LIMIT_HTTP_OWING_MS) return UINT64_MAX;
+    return carrier->timer_since_ms;
 }
 
 /* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
@@ -212,8 +209,7 @@ static void connection_hand_over_h2(struct http_connection *connection)
     connection->carrier.input = NULL;
     connection->stream = NULL;
     h2_server_start(server, stream);
-    CHECK(server->counters->connections_open > 0);
-    server->counters->connections_open--;
+    server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
 }

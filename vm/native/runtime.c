@@ -392,8 +392,7 @@ static void runtime_close(struct runtime *runtime)
     runtime_output_shut(runtime);
 }
 
-/* The rules are opened before anything runs: the folders stay the ones that they were then. */
-static cy_err runtime_open_rules(struct runtime *runtime)
+cy_err runtime_open_rules(struct runtime *runtime)
 {
     const char *fault, *paths = getenv("CROWNY_PATHS");
     cy_err err = path_rules_new(runtime->options->path_rules, runtime->options->path_rule_count,

@@ -214,6 +214,9 @@ void runtime_request_exit(struct runtime *runtime, int exit_code);
 
 /* The parts of runtime_run, for the REPL: memory and options; the VM; giving back all of it. */
 CY_NODISCARD cy_err runtime_new(const struct runtime_options *options, struct runtime **runtime_out);
+/* First: the folders of --allow and --deny are opened before anything runs, and stay the ones that they were then.
+ * Which one failed is told. */
+CY_NODISCARD cy_err runtime_open_rules(struct runtime *runtime);
 CY_NODISCARD cy_err runtime_open(struct runtime *runtime);
 void runtime_free(struct runtime **runtime);
 

@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 #define SERVE_DESCRIPTORS_OWN 24 /* the loop's, listeners, the channel, c-ares, stdio */
+#define SERVE_PIPE_PART \
+    16 /* one pipe for so many descriptors: an eighth of them; bodies beyond that are copied */
 
 /* One request inside the handler. Pooled: the steady state allocates nothing here. */
 struct http_call {
@@ -341,13 +343,17 @@ static void serve_forget_options(struct serving *serving)
     serving->bounds = (struct http_server_options){0};
 }
 
-/* Half of the descriptors for clients, so that each finds one for its upstream: a client that was let in must not be
- * told 502 because others idle. */
-static uint32_t serve_connections_max(void)
+/* Shares the descriptors out: a part for pipes, and half of the rest for clients, so that each finds one for its
+ * upstream. Who was let in must not be told 502 because others idle or read slowly. Gives how many clients. */
+static uint32_t serve_share_descriptors(struct loop *loop)
 {
     uint32_t descriptors = process_raise_descriptors();
-    uint32_t half = descriptors > 2 * SERVE_DESCRIPTORS_OWN ? (descriptors - SERVE_DESCRIPTORS_OWN) / 2 : 1;
-    return half < LIMIT_CONNECTIONS ? half : LIMIT_CONNECTIONS;
+    uint32_t left = descriptors > SERVE_DESCRIPTORS_OWN ? descriptors - SERVE_DESCRIPTORS_OWN : 0;
+    uint32_t pipes = left / SERVE_PIPE_PART < LIMIT_PIPES ? left / SERVE_PIPE_PART : LIMIT_PIPES;
+    loop_set_pipes_max(loop, pipes);
+    uint32_t clients = (left - 2 * pipes) / 2;
+    if (clients == 0) return 1;
+    return clients < LIMIT_CONNECTIONS ? clients : LIMIT_CONNECTIONS;
 }
 
 static cy_err serve_open_server(struct runtime *runtime)
@@ -362,7 +368,7 @@ static cy_err serve_open_server(struct runtime *runtime)
     options.context = runtime;
     options.on_request = serve_on_request;
     options.on_gone = serve_on_gone;
-    options.connections_max = serve_connections_max();
+    options.connections_max = serve_share_descriptors(runtime->loop);
     options.counters = serve_metrics_own(runtime);
     CY_TRY(http_server_new(&options, &runtime->server));
     return serve_watch(runtime);
@@ -410,3 +416,4 @@ void serve_fini(struct runtime *runtime)
 void serve_free_calls(struct runtime *runtime) { spare_fini(&runtime->serving.spare_calls); }
 
 #undef SERVE_DESCRIPTORS_OWN
+#undef SERVE_PIPE_PART

@@ -67,11 +67,12 @@ struct master {
     uint32_t generation_number;
     struct builder candidate; /* the bytes that `checker` looks at */
     pid_t checker;
-    struct builder wanted; /* what checks of the candidate asked for */
-    int wanted_file;       /* where the checker writes it; -1: none */
-    uint32_t round_count;  /* checks of the candidate */
-    bool reload_wanted;    /* SIGHUP came during a check */
-    bool started;          /* the first generation was accepted, slots are in use */
+    uint64_t checker_end_ms; /* UINT64_MAX: its time was over, and it was told to end */
+    struct builder wanted;   /* what checks of the candidate asked for */
+    int wanted_file;         /* where the checker writes it; -1: none */
+    uint32_t round_count;    /* checks of the candidate */
+    bool reload_wanted;      /* SIGHUP came during a check */
+    bool started;            /* the first generation was accepted, slots are in use */
     bool all_ready;
     struct builder banner;
     bool stopping;
@@ -177,6 +178,11 @@ static void master_drop_successor(struct master *master, bool end)
     if (end) return;
     master->heir = master->successor;
     master->successor = 0;
+}
+
+static uint64_t master_check_ms(const struct master *master)
+{
+    return master->options->check_ms ? master->options->check_ms : LIMIT_GENERATION_CHECK_MS;
 }
 
 static uint64_t master_drain_ms(const struct master *master)
@@ -291,6 +297,8 @@ static int master_check(const struct master_options *options, cy_bytes candidate
     return told ? MASTER_CHECK_WANTS : EXIT_CODE_INTERNAL;
 }
 
+static void master_refuse(struct master *master, int exit_code, const char *why);
+
 static void master_start_checker(struct master *master)
 {
     fflush(NULL);
@@ -319,11 +327,15 @@ static void master_start_checker(struct master *master)
         fflush(NULL);
         _exit(exit_code);
     }
-    master->checker = pid > 0 ? pid : 0;
-    if (pid > 0) return;
-    log_write(master->log, LOG_ERROR, "cannot fork a checker: %s",
-              cy_err_text(cy_err_from_errno(errno), false));
-    if (!master->started) master_stop(master, EXIT_CODE_INTERNAL);
+    if (pid < 0) {
+        char why[128];
+        snprintf(why, sizeof why, "cannot fork a checker: %s", cy_err_text(cy_err_from_errno(errno), false));
+        if (!master->started) log_write(master->log, LOG_ERROR, "%s", why);
+        master_refuse(master, EXIT_CODE_INTERNAL, why);
+        return;
+    }
+    master->checker = pid;
+    master->checker_end_ms = master_now_ms() + master_check_ms(master);
 }
 
 static void master_slot_ended(struct master *master, uint32_t index, int status)
@@ -460,10 +472,15 @@ static void master_checker_ended(struct master *master, int status)
         snprintf(why, sizeof why, "the check ended with exit code %d", WEXITSTATUS(status));
         master_refuse(master, WEXITSTATUS(status), why);
     } else {
-        char why[64];
-        snprintf(why, sizeof why, "the check was ended by signal %d", WTERMSIG(status));
+        char why[80];
+        bool late = master->checker_end_ms == UINT64_MAX;
+        if (late)
+            snprintf(why, sizeof why, "the check took longer than %llu ms (GENERATION_CHECK_MS)",
+                     (unsigned long long)master_check_ms(master));
+        else
+            snprintf(why, sizeof why, "the check was ended by signal %d", WTERMSIG(status));
         if (!master->started) fprintf(stderr, "%s\n", why);
-        master_refuse(master, EXIT_CODE_INTERNAL, why);
+        master_refuse(master, late ? EXIT_CODE_PROGRAM : EXIT_CODE_INTERNAL, why);
     }
     if (master->reload_wanted && !master->stopping) master_load(master);
 }
@@ -796,6 +813,7 @@ static int master_timeout_ms(const struct master *master, bool retry)
     if (master->stopping && !master->killed && master->drain_end_ms < end_ms) end_ms = master->drain_end_ms;
     if (master->successor > 0 && !master->stopping && master->successor_end_ms < end_ms)
         end_ms = master->successor_end_ms;
+    if (master->checker > 0 && master->checker_end_ms < end_ms) end_ms = master->checker_end_ms;
     for (uint32_t i = 0; master->started && !master->stopping && i < master_slot_count(master); i++) {
         const struct master_slot *slot = &master->slots[i];
         if (slot->pid == 0 && !slot->finished && slot->restart_ms < end_ms) end_ms = slot->restart_ms;
@@ -823,6 +841,10 @@ static void master_wait(struct master *master, bool retry)
     if (master->stopping && !master->killed && master_now_ms() >= master->drain_end_ms) {
         log_write(master->log, LOG_WARN, "workers did not finish in time; ending them");
         master_kill_all(master);
+    }
+    if (master->checker > 0 && master_now_ms() >= master->checker_end_ms) {
+        master->checker_end_ms = UINT64_MAX;
+        kill(master->checker, SIGKILL); /* its end says why: master_checker_ended */
     }
     if (master->successor > 0 && !master->stopping && master_now_ms() >= master->successor_end_ms) {
         master->upgrade_told = true;

@@ -39,6 +39,7 @@ struct master_options {
     struct log *log;       /* borrowed */
     void *context;
     uint64_t drain_ms; /* time for a graceful stop; 0: LIMIT_WORKER_DRAIN_MS */
+    uint64_t check_ms; /* time of one check; 0: LIMIT_GENERATION_CHECK_MS */
     /* argv of this process, for a binary upgrade: its first word is looked up again. NULL: there is no upgrade. */
     const char *const *command;
     struct master_counters *counters; /* NULL: nobody wants to know */

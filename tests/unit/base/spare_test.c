@@ -43,11 +43,11 @@ START_TEST(test_no_more_than_the_bound_are_kept)
     for (uint32_t over = 0; over < 2; over++) {
         uint32_t count = LIMIT_HTTP_SPARE + over;
         for (int burst = 0; burst < 2; burst++) {
-            static void *blocks[LIMIT_HTTP_SPARE + 1];
+            static struct spare_block *blocks[LIMIT_HTTP_SPARE + 1];
             uint64_t before = mem_allocation_count();
             for (uint32_t i = 0; i < count; i++) {
                 blocks[i] = spare_take(&list);
-                if (!blocks[i]) blocks[i] = mem_alloc(sizeof(struct spare_block));
+                if (!blocks[i]) blocks[i] = mem_alloc(sizeof *blocks[i]);
                 ck_assert_ptr_nonnull(blocks[i]);
             }
             if (burst > 0) ck_assert_uint_eq(mem_allocation_count() - before, over);
