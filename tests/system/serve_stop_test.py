@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# tests/system/serve_stop_test.py: proves what comes behind the graceful stop of a server without a master: a stop during
-# configure is one for good, main goes on behind http.serve, and from then on the signals are the program's again, which
-# they end as they end one that never served. No sleep decides: each signal is sent when the program has said, or the
+# tests/system/serve_stop_test.py: proves what comes behind the graceful stop of a server without a master: a stop
+# during configure is one for good, main goes on behind http.serve, and from then on the signals are the program's
+# again, which they end as they end one that never served.
+# No sleep decides: each signal is sent when the program has said, or the
 # system shows, that it is where it should be.
 
 import pathlib

@@ -216,8 +216,8 @@ def test_the_one_before_leaves_at_once_when_told(folder):
         server.send(signal.SIGTERM)
         check_equal(server.process.wait(DEADLINE_S), EXIT_OK, "exit code of the old master")
         check_equal(client.recv(4096), b"", "the end")
-    server.wait_line("told to stop while stopping: workers are ended without waiting; the process that took over goes on",
-                     "err")
+    server.wait_line("told to stop while stopping: workers are ended without waiting; "
+                     "the process that took over goes on", "err")
     check_equal(request(server.port, "a", "/").status, 200, "status")
     end_process(successor)
 

@@ -428,8 +428,8 @@ cy_bytes connection_alpn(const struct http_server *server)
     return server->options.refuses_http2 ? CY_BYTES("\x08http/1.1") : CY_BYTES("\x02h2\x08http/1.1");
 }
 
-/* Strangers and their scanners fail in many ways, none of which is an error of ours; but an operator must be able to see
- * why a client of theirs does not come through. One line a second for each reason. */
+/* Strangers and their scanners fail in many ways, none of which is an error of ours; but an operator must be able to
+ * see why a client of theirs does not come through. One line a second for each reason. */
 static void connection_on_unready(struct http_connection *connection, cy_err err)
 {
     char text[128];

@@ -10,7 +10,8 @@
  * Invariant: the first signal only becomes something to read (vm/sys/signals.c): nothing of the program happens between
  *            two instructions, and a native that computes for long is not interrupted. The second one is the
  *            system's: it ends the process also inside of such a native, or of a print into a pipe that nobody reads.
- * Not here: servers, which drain (serve.c), and give the signals back when they have drained; a master and its workers (vm/net/master.c); the REPL (repl.c).
+ * Not here: servers, which drain (serve.c) and then give the signals back; a master and its workers (vm/net/master.c);
+ *            the REPL (repl.c).
  */
 #include "vm/native/interrupt.h"
 
