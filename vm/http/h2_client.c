@@ -15,6 +15,7 @@
 
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
+#include "vm/base/spare.h"
 
 struct h2_client_stream {
     struct upstream_carrier carrier; /* first: a carrier of type HTTP/2 is this one too */
@@ -25,7 +26,7 @@ struct h2_client_stream {
 };
 
 struct h2_client_connection {
-    struct h2_client_connection *next, *previous; /* of the pool, newest first; or free list */
+    struct h2_client_connection *next, *previous; /* of the pool, newest first */
     struct h2_session session;
     struct http_pool *pool;
     bool has_served;
@@ -33,8 +34,7 @@ struct h2_client_connection {
 
 struct h2_client {
     struct h2_shared *shared;
-    struct h2_stream *free_streams;
-    struct h2_client_connection *free_connections;
+    struct spare_list spare_streams, spare_connections;
 };
 
 static struct h2_client_stream *h2_client_stream_of(struct upstream_carrier *carrier)
@@ -210,11 +210,10 @@ static void h2_client_written(struct h2_stream *stream, cy_err err, size_t bytes
 static void h2_client_stream_free(struct h2_stream *stream)
 {
     struct h2_client_connection *connection = h2_client_connection_of(stream->session);
-    struct h2_client *h2 = connection->pool->client->h2;
+    struct http_client *client = connection->pool->client;
     connection->has_served = true;
-    stream->next = h2->free_streams;
-    h2->free_streams = stream;
-    client_release(connection->pool->client);
+    spare_put(&client->h2->spare_streams, h2_client_of_stream(stream));
+    client_release(client);
 }
 
 static void h2_client_unlink(struct h2_client_connection *connection)
@@ -242,8 +241,7 @@ static void h2_client_free(struct h2_session *session)
     struct http_client *client = connection->pool->client;
     h2_client_unlink(connection);
     pool_unref(&connection->pool);
-    connection->next = client->h2->free_connections;
-    client->h2->free_connections = connection;
+    spare_put(&client->h2->spare_connections, connection);
     client_release(client);
 }
 
@@ -313,15 +311,9 @@ static void h2_client_on_carrier_timer(struct timer *timer)
 static struct upstream_carrier *h2_client_open_stream(struct h2_client_connection *connection)
 {
     struct http_client *client = connection->pool->client;
-    struct h2_stream *stream = client->h2->free_streams;
-    struct h2_client_stream *client_stream;
-    if (stream) {
-        client->h2->free_streams = stream->next;
-        client_stream = h2_client_of_stream(stream);
-    } else {
-        client_stream = mem_alloc(sizeof *client_stream);
-        if (!client_stream) return NULL;
-    }
+    struct h2_client_stream *client_stream = spare_take(&client->h2->spare_streams);
+    if (!client_stream) client_stream = mem_alloc(sizeof *client_stream);
+    if (!client_stream) return NULL;
     memset(client_stream, 0, sizeof *client_stream);
     client_stream->carrier.type = &h2_client_carrier_type;
     client_stream->carrier.options = &client->options;
@@ -364,18 +356,17 @@ static struct h2_client_connection *h2_client_connection_new(struct http_client 
     if (!client->h2) {
         struct h2_client *h2 = mem_alloc_zeroed(sizeof *h2);
         if (!h2) return NULL;
-        if (cy_failed(h2_shared_new(&h2->shared))) {
+        struct spare_watch *watch = loop_spares(client->options.loop);
+        if (cy_failed(h2_shared_new(watch, &h2->shared))) {
             mem_free(h2);
             return NULL;
         }
+        spare_init(&h2->spare_streams, watch, sizeof(struct h2_client_stream), LIMIT_HTTP_SPARE);
+        spare_init(&h2->spare_connections, watch, sizeof(struct h2_client_connection), LIMIT_HTTP_SPARE);
         client->h2 = h2;
     }
-    struct h2_client_connection *connection = client->h2->free_connections;
-    if (connection)
-        client->h2->free_connections = connection->next;
-    else
-        connection = mem_alloc(sizeof *connection);
-    return connection;
+    struct h2_client_connection *connection = spare_take(&client->h2->spare_connections);
+    return connection ? connection : mem_alloc(sizeof *connection);
 }
 
 cy_err h2_client_add(struct http_pool *pool, struct stream *owned_stream,
@@ -391,8 +382,7 @@ cy_err h2_client_add(struct http_pool *pool, struct stream *owned_stream,
     cy_err err = h2_session_open(&connection->session, &h2_client_role, client->h2->shared,
                                  client->options.loop, owned_stream);
     if (cy_failed(err)) {
-        connection->next = client->h2->free_connections;
-        client->h2->free_connections = connection;
+        spare_put(&client->h2->spare_connections, connection);
         return err;
     }
     connection->pool = pool_ref(pool);
@@ -405,6 +395,21 @@ cy_err h2_client_add(struct http_pool *pool, struct stream *owned_stream,
     if (*carrier_out) return CY_OK;
     h2_session_close(&connection->session);
     return CY_ERR(NO_MEMORY);
+}
+
+bool h2_client_oldest_idle(struct http_pool *pool, bool close, uint64_t *due_ms_out)
+{
+    struct h2_session *oldest = NULL;
+    for (struct h2_client_connection *connection = pool->h2_newest; connection;
+         connection = connection->next) {
+        struct h2_session *session = &connection->session;
+        bool is_idle = session->stream && session->stream_count == 0;
+        if (is_idle && (!oldest || session->idle_since_ms < oldest->idle_since_ms)) oldest = session;
+    }
+    if (!oldest) return false;
+    *due_ms_out = oldest->idle_since_ms + pool->client->options.keep_alive_ms;
+    if (close) h2_session_close(oldest);
+    return true;
 }
 
 void h2_client_close_idle(struct http_pool *pool)
@@ -420,16 +425,8 @@ void h2_client_fini(struct http_client *client)
     struct h2_client *h2 = client->h2;
     if (!h2) return;
     client->h2 = NULL;
-    while (h2->free_streams) {
-        struct h2_stream *stream = h2->free_streams;
-        h2->free_streams = stream->next;
-        mem_free(h2_client_of_stream(stream));
-    }
-    while (h2->free_connections) {
-        struct h2_client_connection *connection = h2->free_connections;
-        h2->free_connections = connection->next;
-        mem_free(connection);
-    }
+    spare_fini(&h2->spare_streams);
+    spare_fini(&h2->spare_connections);
     h2_shared_free(&h2->shared);
     mem_free(h2);
 }

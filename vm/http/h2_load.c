@@ -15,7 +15,9 @@
  */
 #include "vm/base/check.h"
 #include "vm/base/hash.h"
+#include "vm/base/limits.h"
 #include "vm/base/mem.h"
+#include "vm/base/spare.h"
 #include "vm/http/h2_response.h"
 #include "vm/http/h2_session.h"
 #include "vm/http/load_internal.h"
@@ -34,7 +36,7 @@ struct h2_load_connection {
 struct h2_load {
     struct h2_shared *shared;
     struct h2_load_connection *connections; /* one for each of the run's */
-    struct h2_stream *free_streams;
+    struct spare_list spare_streams;
 };
 
 static struct h2_load_stream *h2_load_of(struct h2_stream *stream)
@@ -96,7 +98,9 @@ static cy_err h2_load_prepare(struct load *load, const char **fault_out)
     CY_TRY(load_request_make(load, h2_load_write_head, fault_out));
     load->h2 = mem_alloc_zeroed(sizeof *load->h2);
     if (!load->h2) return CY_ERR(NO_MEMORY);
-    CY_TRY(h2_shared_new(&load->h2->shared));
+    struct spare_watch *watch = loop_spares(load->options.loop);
+    spare_init(&load->h2->spare_streams, watch, sizeof(struct h2_load_stream), LIMIT_HTTP_SPARE);
+    CY_TRY(h2_shared_new(watch, &load->h2->shared));
     load->h2->connections = mem_alloc_zeroed(load->options.connections * sizeof *load->h2->connections);
     if (!load->h2->connections) return CY_ERR(NO_MEMORY);
     for (uint32_t i = 0; i < load->options.connections; i++)
@@ -109,11 +113,7 @@ static void h2_load_fini(struct load *load)
     struct h2_load *h2 = load->h2;
     if (!h2) return;
     load->h2 = NULL;
-    while (h2->free_streams) {
-        struct h2_stream *stream = h2->free_streams;
-        h2->free_streams = stream->next;
-        mem_free(h2_load_of(stream));
-    }
+    spare_fini(&h2->spare_streams);
     mem_free(h2->connections);
     h2_shared_free(&h2->shared);
     mem_free(h2);
@@ -128,13 +128,8 @@ static bool h2_load_has_room(const struct load_connection *connection)
 
 static struct h2_load_stream *h2_load_stream_new(struct load *load)
 {
-    struct h2_load_stream *one;
-    if (load->h2->free_streams) {
-        one = h2_load_of(load->h2->free_streams);
-        load->h2->free_streams = one->stream.next;
-    } else {
-        one = mem_alloc(sizeof *one);
-    }
+    struct h2_load_stream *one = spare_take(&load->h2->spare_streams);
+    if (!one) one = mem_alloc(sizeof *one);
     if (one) memset(one, 0, sizeof *one);
     return one;
 }
@@ -286,8 +281,7 @@ static void h2_load_written(struct h2_stream *stream, cy_err err, size_t bytes)
 static void h2_load_stream_free(struct h2_stream *stream)
 {
     struct h2_load *h2 = h2_load_connection_of(stream->session)->load->h2;
-    stream->next = h2->free_streams;
-    h2->free_streams = stream;
+    spare_put(&h2->spare_streams, h2_load_of(stream));
 }
 
 static void h2_load_greeted(struct h2_session *session)

@@ -13,6 +13,7 @@
 
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
+#include "vm/base/spare.h"
 #include "vm/http/field.h"
 #include "vm/http/uri.h"
 
@@ -24,7 +25,6 @@ struct h2_server_stream {
 
 struct h2_server_connection {
     struct server_connection listed;
-    struct h2_server_connection *next; /* free list */
     struct h2_session session;
     struct http_server *server;
     cy_err close_err; /* what the exchanges are told when it is closed */
@@ -35,8 +35,7 @@ struct h2_server_connection {
 
 struct h2_server {
     struct h2_shared *shared;
-    struct h2_stream *free_streams;
-    struct h2_server_connection *free_connections;
+    struct spare_list spare_streams, spare_connections;
 };
 
 static struct h2_server_stream *h2_server_stream_of(struct exchange_carrier *carrier)
@@ -290,15 +289,9 @@ static void h2_server_count(struct h2_session *session)
 static struct h2_stream *h2_server_stream_new(struct h2_session *session)
 {
     struct http_server *server = h2_server_connection_of(session)->server;
-    struct h2_stream *stream = server->h2->free_streams;
-    struct h2_server_stream *server_stream;
-    if (stream) {
-        server->h2->free_streams = stream->next;
-        server_stream = h2_server_of_stream(stream);
-    } else {
-        server_stream = mem_alloc(sizeof *server_stream);
-        if (!server_stream) return NULL;
-    }
+    struct h2_server_stream *server_stream = spare_take(&server->h2->spare_streams);
+    if (!server_stream) server_stream = mem_alloc(sizeof *server_stream);
+    if (!server_stream) return NULL;
     memset(server_stream, 0, sizeof *server_stream);
     server_stream->carrier.type = &h2_server_carrier_type;
     server_stream->carrier.server = server;
@@ -316,8 +309,7 @@ static void h2_server_stream_free(struct h2_stream *stream)
     carrier->writing = false;
     if (carrier->exchange) exchange_free(carrier->exchange);
     carrier->exchange = NULL;
-    stream->next = h2->free_streams;
-    h2->free_streams = stream;
+    spare_put(&h2->spare_streams, server_stream);
 }
 
 static void h2_server_feed(struct h2_server_stream *server_stream)
@@ -397,8 +389,7 @@ static void h2_server_free(struct h2_session *session)
     struct h2_server_connection *connection = h2_server_connection_of(session);
     struct http_server *server = connection->server;
     server_unlink(server, &connection->listed);
-    connection->next = server->h2->free_connections;
-    server->h2->free_connections = connection;
+    spare_put(&server->h2->spare_connections, connection);
     server_release(server);
 }
 
@@ -520,18 +511,17 @@ static struct h2_server_connection *h2_server_connection_new(struct http_server 
     if (!server->h2) {
         struct h2_server *h2 = mem_alloc_zeroed(sizeof *h2);
         if (!h2) return NULL;
-        if (cy_failed(h2_shared_new(&h2->shared))) {
+        struct spare_watch *watch = loop_spares(server->options.loop);
+        if (cy_failed(h2_shared_new(watch, &h2->shared))) {
             mem_free(h2);
             return NULL;
         }
+        spare_init(&h2->spare_streams, watch, sizeof(struct h2_server_stream), LIMIT_HTTP_SPARE);
+        spare_init(&h2->spare_connections, watch, sizeof(struct h2_server_connection), LIMIT_HTTP_SPARE);
         server->h2 = h2;
     }
-    struct h2_server_connection *connection = server->h2->free_connections;
-    if (connection)
-        server->h2->free_connections = connection->next;
-    else
-        connection = mem_alloc(sizeof *connection);
-    return connection;
+    struct h2_server_connection *connection = spare_take(&server->h2->spare_connections);
+    return connection ? connection : mem_alloc(sizeof *connection);
 }
 
 void h2_server_start(struct http_server *server, struct stream *owned_stream)
@@ -549,8 +539,7 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
     connection->peer_text_bytes = server_format_peer(owned_stream, connection->peer_text);
     if (cy_failed(h2_session_open(&connection->session, &h2_server_role, server->h2->shared,
                                   server->options.loop, owned_stream))) {
-        connection->next = server->h2->free_connections;
-        server->h2->free_connections = connection;
+        spare_put(&server->h2->spare_connections, connection);
         return;
     }
     server_link(server, &connection->listed);
@@ -565,16 +554,8 @@ void h2_server_fini(struct http_server *server)
     struct h2_server *h2 = server->h2;
     if (!h2) return;
     server->h2 = NULL;
-    while (h2->free_streams) {
-        struct h2_stream *stream = h2->free_streams;
-        h2->free_streams = stream->next;
-        mem_free(h2_server_of_stream(stream));
-    }
-    while (h2->free_connections) {
-        struct h2_server_connection *connection = h2->free_connections;
-        h2->free_connections = connection->next;
-        mem_free(connection);
-    }
+    spare_fini(&h2->spare_streams);
+    spare_fini(&h2->spare_connections);
     h2_shared_free(&h2->shared);
     mem_free(h2);
 }
