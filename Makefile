@@ -41,7 +41,14 @@ LAYERS_CORE := base code run compiler
 layer_folder = $(if $(filter compiler,$1),compiler,vm/$1)
 layer_sources = $(sort $(wildcard $(call layer_folder,$1)/*.c))
 
-SOURCES := $(foreach layer,$(LAYERS),$(call layer_sources,$(layer)))
+# LAYERS are those whose unit tests are built. What they link with are these and whatever their sources include, by any
+# number of steps.
+layers_seen = $(filter $(LAYERS_ALL),$1 $(shell sed -nE 's,^#include "(vm/)?([a-z]+)/.*,\2,p' \
+    $(foreach layer,$1,$(wildcard $(call layer_folder,$(layer))/*.[ch])) /dev/null | sort -u))
+layers_needed = $(if $(filter-out $1,$(call layers_seen,$1)),$(call layers_needed,$(sort $(call layers_seen,$1))),$1)
+LAYERS_NEEDED := $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),$(call layers_needed,$(LAYERS)),$(LAYERS))
+
+SOURCES := $(foreach layer,$(filter $(LAYERS_NEEDED),$(LAYERS_ALL)),$(call layer_sources,$(layer)))
 # Natives of group CORE lie in vm/native too: the files there that see base, code and run only. native.c names them all.
 BEYOND_CORE := vm/(sys|net|http|rpc|store)/|vm/native/(runtime|generation|job|native_http|native_net|native_yaml|regex|native_regex)|<(yaml|openssl|pcre2|ffi)
 SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $(filter-out vm/native/native.c,\
@@ -54,7 +61,7 @@ TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/
     $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
 TESTS := $(filter %_test.c,$(TEST_SOURCES))
 # The simulated loop and the loopback peers need vm/net.
-TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c $(if $(filter net,$(LAYERS)),,tests/support/loop%),\
+TEST_SUPPORT := $(sort $(filter-out tests/support/core_main.c $(if $(filter net,$(LAYERS_NEEDED)),,tests/support/loop%),\
     $(wildcard tests/support/*.c)))
 
 # One variable per library: the header that shows its use, its pkg-config name, its Debian package, and who includes it.

@@ -116,21 +116,54 @@ void diag_code_text(enum diag_code code, char text_out[DIAG_CODE_TEXT_BYTES])
                    diag_rows[code].number % 10000u);
 }
 
-bool diag_code_find(cy_bytes text, enum diag_code *code_out)
+/* "W0101" into its letter, 0 when it has none, and its number. */
+static bool diag_code_read(cy_bytes text, char *letter_out, uint32_t *number_out)
 {
-    size_t start = text.count && ((text.data[0] | 0x20) == 'e' || (text.data[0] | 0x20) == 'w') ? 1 : 0;
-    uint32_t number = 0;
+    char letter = text.count ? (char)(text.data[0] & ~0x20) : 0;
+    size_t start = letter == 'E' || letter == 'W' ? 1 : 0;
     if (text.count == start || text.count - start > 4) return false;
+    *letter_out = start ? letter : 0;
+    *number_out = 0;
     for (size_t i = start; i < text.count; i++) {
         if (text.data[i] < '0' || text.data[i] > '9') return false;
-        number = number * 10 + (text.data[i] - '0');
+        *number_out = *number_out * 10 + (uint32_t)(text.data[i] - '0');
     }
+    return true;
+}
+
+static bool diag_code_has_letter(unsigned code, char letter)
+{
+    return !letter || diag_rows[code].warning == (letter == 'W');
+}
+
+bool diag_code_find(cy_bytes text, enum diag_code *code_out)
+{
+    char letter;
+    uint32_t number;
+    if (!diag_code_read(text, &letter, &number)) return false;
     for (unsigned code = 0; code < DIAG_CODE_COUNT; code++) {
-        if (diag_rows[code].number != number) continue;
+        if (diag_rows[code].number != number || !diag_code_has_letter(code, letter)) continue;
         *code_out = (enum diag_code)code;
         return true;
     }
     return false;
+}
+
+bool diag_code_nearest(cy_bytes text, enum diag_code *code_out)
+{
+    char letter;
+    uint32_t number, best = UINT32_MAX;
+    if (!diag_code_read(text, &letter, &number)) return false;
+    for (unsigned code = 0; code < DIAG_CODE_COUNT; code++) {
+        uint32_t other = diag_rows[code].number;
+        uint32_t distance = other > number ? other - number : number - other;
+        /* The number itself under the other letter comes first of all; else the letter was meant. */
+        if (distance && !diag_code_has_letter(code, letter)) continue;
+        if (distance >= best) continue;
+        best = distance;
+        *code_out = (enum diag_code)code;
+    }
+    return best != UINT32_MAX;
 }
 
 /* -- order --------------------------------------------------------------------------------------------------------- */

@@ -93,8 +93,12 @@ bool diag_wants_nearest(const struct diag_list *list);
 /* "E0040", "W0101": five bytes and a NUL. */
 #define DIAG_CODE_TEXT_BYTES 8
 void diag_code_text(enum diag_code code, char text_out[DIAG_CODE_TEXT_BYTES]);
-/* The code that "E0040", "e40" or "40" names; false when none. */
+/* The code that "E0040", "e40" or "40" names; false when none. A letter must be the code's own: no error has the number
+ * of a warning. */
 CY_NODISCARD bool diag_code_find(cy_bytes text, enum diag_code *code_out);
+/* For a text that names none: the one that was perhaps meant, which has the number under the other letter, or else the
+ * nearest number under this letter. False when the text is no letter and number. */
+CY_NODISCARD bool diag_code_nearest(cy_bytes text, enum diag_code *code_out);
 bool diag_is_warning(enum diag_code code);
 /* The row's words, with ... where arguments would stand. */
 void diag_write_subject(enum diag_code code, bool korean, struct builder *out);

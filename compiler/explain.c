@@ -19,7 +19,8 @@ struct explain_row {
 };
 /* Examples of deep nesting, and a main for those that need nothing of it. */
 #define EXPLAIN_TIMES_4(text) text text text text
-#define EXPLAIN_TIMES_64(text) EXPLAIN_TIMES_4(EXPLAIN_TIMES_4(EXPLAIN_TIMES_4(text)))
+#define EXPLAIN_TIMES_16(text) EXPLAIN_TIMES_4(EXPLAIN_TIMES_4(text))
+#define EXPLAIN_TIMES_64(text) EXPLAIN_TIMES_4(EXPLAIN_TIMES_16(text))
 #define EXPLAIN_MAIN(body) "export fn main(args) {\n" body "}\n"
 static const struct explain_row explain_rows[DIAG_CODE_COUNT] = {
 #define EXPLAIN(code, korean, english, wrong, fixed) [code] = {korean, english, wrong, fixed},
@@ -28,6 +29,7 @@ static const struct explain_row explain_rows[DIAG_CODE_COUNT] = {
 };
 #undef EXPLAIN_MAIN
 #undef EXPLAIN_TIMES_64
+#undef EXPLAIN_TIMES_16
 #undef EXPLAIN_TIMES_4
 
 struct explain_example explain_example_of(enum diag_code code)

@@ -9,7 +9,8 @@
 
 #include "compiler/diag.h"
 
-/* Appends the page of "E0040" ("e40" and "40" will do). False when no message has that code. */
+/* Appends the page of "E0040" or "W0101" ("e40" and "40" will do). False when no message has that code: W0040 has none.
+ */
 CY_NODISCARD bool explain_page(cy_bytes code, bool korean, struct builder *out);
 /* Every code with its message, a line each. */
 void explain_list(bool korean, struct builder *out);

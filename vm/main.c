@@ -25,10 +25,8 @@ static int main_dispatch(struct cli_options *options, int argc, char **argv)
     while (i < argc && argv[i][0] == '-') {
         if (main_asks_help(argv[i])) return cli_help(options);
         if (strcmp(argv[i], "--version") == 0) return cli_version(options, 0, NULL);
-        int taken = cli_option(options, argc - i, argv + i);
+        int taken = cli_option_before(options, argc - i, argv + i);
         if (taken < 0) return EXIT_CODE_USAGE;
-        if (taken == 0)
-            return cli_usage(options, options->korean ? "모르는 옵션" : "unknown option", argv[i]);
         i += taken;
     }
     if (i >= argc) {
@@ -42,6 +40,8 @@ static int main_dispatch(struct cli_options *options, int argc, char **argv)
         nearest_offer(&nearest, cy_bytes_from_text(cli_commands[k].name));
         if (strcmp(argv[i], cli_commands[k].name) != 0) continue;
         if (i + 1 < argc && main_asks_help(argv[i + 1])) return cli_help_of(options, &cli_commands[k]);
+        options->running = &cli_commands[k];
+        if (!cli_options_belong(options, i - 1, argv + 1)) return EXIT_CODE_USAGE;
         return cli_commands[k].run(options, argc - i - 1, argv + i + 1);
     }
     fprintf(stderr, options->korean ? "%s: 모르는 명령: %s" : "%s: unknown command: %s", options->name,
@@ -62,6 +62,7 @@ static int main_run(struct cli_options *options, int argc, char **argv)
     if (!options->rpn && strcmp(options->name, "hanseonc_high") != 0)
         return main_dispatch(options, argc, argv);
     options->filter = true;
+    options->running = cli_command_find("compile");
     if (argc > 1 && main_asks_help(argv[1])) {
         printf("usage: %s %s > FILE.toau\n", options->name, options->rpn ? "TEXT.rpn|-" : "SOURCE.han|-");
         return EXIT_CODE_OK;

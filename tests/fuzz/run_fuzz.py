@@ -11,8 +11,8 @@
 #       of inputs that reaches the same coverage goes to tests/fuzz/corpus/TARGET. Exit code 1 when a target found
 #       something.
 # Method: targets take turns in slices, one process each. With --flat a target that has found no new edge for that long,
-#       a quarter of it on a processor, is done, and the others get its time. SIGTERM ends the
-#       slices that run, and keeps what they learned.
+#       a quarter of it on a processor, is done, and the others get its time. SIGTERM ends the slices that run, and
+#       keeps what they learned.
 # Flat: seconds in which a target's process tried new inputs and reached no new edge (libFuzzer's `cov:`) until its run
 #       ended. The time in which a slice reads its corpus does not count. With another binary, whose edges are others,
 #       the account begins anew. Beside it stands the processor's time in it: on a busy machine that is less.
@@ -156,9 +156,9 @@ class Schedule:
     def next(self):
         with self.lock:
             ready = [target for target in self.targets if not target.busy and target.open()]
-            if not self.options.slice:
-                ready = [target for target in ready if target.turns == 0]
             left = self.deadline - time.monotonic()
+            if not self.options.slice:  # one turn each, however long the beginnings take
+                ready, left = [target for target in ready if target.turns == 0], self.slice
             if self.stopping or not ready or left < 1:
                 return None, 0
             target = min(ready, key=lambda target: (target.turns, target.account["flat"]))
@@ -212,7 +212,10 @@ def keep(target):
     folder = CORPUS / target.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for path in sorted(small.iterdir(), key=lambda path: path.stat().st_size)[:KEPT_FILES_MAX]:
+    paths = sorted(small.iterdir(), key=lambda path: path.stat().st_size)
+    count = min(len(paths), KEPT_FILES_MAX)  # small and large ones
+    for i in range(count):
+        path = paths[i * len(paths) // count]
         shutil.copy(path, folder / path.name[:16])
 
 

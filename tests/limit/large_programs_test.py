@@ -14,7 +14,7 @@ PAST = {
     "FUNCTION_LOCALS": (65535, large.main(large.many(65_536, "let v{i} = 1\n"))),
     "FUNCTION_CODE_BYTES": (4 << 20, large.main("let x = 1\n" + "x = x * 3 - 7\n" * 400_000)),
     "DEFER_DEPTH": (4, large.main("defer { " * 5 + "print(1)" + " }" * 5)),
-    "NESTING_DEPTH": (256, large.main("print(" + "(" * 300 + "1" + ")" * 300 + ")")),
+    "NESTING_DEPTH": (1024, large.main("print(" + "(" * 1100 + "1" + ")" * 1100 + ")")),
 }
 
 passed, failed = large.run(["deep", "long_elif", "long_sum", "strings", "native_calls", "functions"])

@@ -202,6 +202,7 @@ TIME = {
     "ADMIN_CONNECTIONS": "the bound of every server (CONNECTIONS), with another number",
     "TLS_SESSION_S": "two hours; OpenSSL keeps it",
     "TLS_TICKET_KEY_S": "tests/unit/net/tls_policy_test.c asks for the keys of many hours",
+    "GENERATION_CHECK_MS": "default of an option that tests/unit/net/master_test.c sets",
     "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
     "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
     "CONNECT_TIMEOUT_MS": "default of an option",

@@ -42,7 +42,7 @@ def copy_tree(folder):
 
 
 def build(tree, folder):
-    command = ["make", "DEBUG=1", f"BUILD={folder}/build", "LAYERS=base sys net http", f"{folder}/build/debug/simulate"]
+    command = ["make", "DEBUG=1", f"BUILD={folder}/build", "LAYERS=http", f"{folder}/build/debug/simulate"]
     finished = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return "" if finished.returncode == 0 else finished.stdout[-2000:]
 

@@ -120,6 +120,7 @@ static void loopback_pump_write(struct loopback *end)
     else if (!loopback_move(end, &write->send))
         return;
     end->write = NULL;
+    write->send.ends = false;
     write->err = err;
     write->done(write);
 }

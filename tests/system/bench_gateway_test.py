@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/bench_gateway_test.py: proves that `make bench` works: every kind of row is measured with crownyc and the
-# relay alone, in fractions of a second, the tables and their JSON hold what was measured, and nothing that was started
-# is left. How fast anything is, is not looked at.
+# relay alone, in fractions of a second, HTTP/2 with h2load too, and instructions are counted; the tables and their JSON
+# hold what was measured, and nothing that was started is left. How fast anything is, is not looked at.
 
 import json
 import os
@@ -12,9 +12,12 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import (BUILD, CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, check,  # noqa: E402
-                     check_equal, check_in, run, run_all)
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "support"),
+                str(pathlib.Path(__file__).resolve().parents[2] / "bench/gateway")]
+import h2load  # noqa: E402
+import peers  # noqa: E402
+from harness import (BUILD, CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, SANITIZED,  # noqa: E402
+                     check, check_equal, check_in, run, run_all)
 
 DRIVER = [sys.executable, "-B", ROOT / "bench/gateway/run"]
 TINY = ["--rounds", "1", "--seconds", "0.1", "--warm-up", "0", "--connections", "4", "--idle-connections", "40",
@@ -80,6 +83,56 @@ def test_every_kind_of_row(folder):
     check_equal(running_with(str(folder / "tools")), [], "processes that were left")
 
 
+def test_http2_with_h2load(folder):
+    code, out, err = drive(folder, "--peers", "crownyc", "--rows", "h2,h2c", "--generator", "h2load", "--seconds", "1",
+                           "--warm-up", "0.1", "--json", folder / "a.json")
+    check_equal(code, EXIT_OK, f"exit code\n{out}\n{err}")
+    told = json.loads((folder / "a.json").read_text())
+    for name in ("h2", "h2c"):
+        ours = told["rows"][name]["table"][0]
+        check(ours["proxy"] == "crownyc" and ours["faults"] == 0 and ours["per_second"] > 0, f"{name}: {ours}")
+        check_in("h2load -D 1000ms -c 4 -m 100", told["commands"][name], "the command")
+    check_equal(running_with(str(folder / "tools")), [], "processes that were left")
+
+
+SAID = """finished in {seconds}s, {rate} req/s, 1.00MB/s
+requests: {good} total, {good} started, {good} done, {good} succeeded, 0 failed, 0 errored, 0 timeout
+status codes: {good} 2xx, 0 3xx, 0 4xx, 0 5xx
+"""
+
+
+def test_what_h2load_says(folder):
+    del folder
+    told = h2load.result(SAID.format(seconds="2.00", rate="1000.00", good=2000), 0.5, 2.0)
+    check_equal((told["answered"], told["per_second"], told["watched"]),
+                (2000, 1000.0, {"us_per_request": 250.0, "busy_percent": 25.0}), "what was measured")
+    told = h2load.result(SAID.format(seconds="0.01", rate="4000.00", good=40), 0, 0.01)  # less than a tick of CPU
+    check_equal(told["watched"], {"us_per_request": 0.0, "busy_percent": 0.0}, "no tick")
+    other = SAID.format(seconds="2.00", rate="10.00", good=20).replace("20 2xx, 0 3xx", "15 2xx, 5 3xx")
+    check_equal(sum(h2load.result(other, 0.5, 2.0)["faults"].values()), 5, "answers of another status")
+    for said, part in ((SAID.format(seconds="0.10", rate="0.00", good=0), "was answered nothing in 0.1 s"),
+                       ("could not connect", "said nothing that is known: could not connect")):
+        try:
+            check(False, f"taken: {h2load.result(said, 0, 0.1)}")
+        except peers.Fault as fault:
+            check_in(part, str(fault), "fault")
+
+
+def test_instructions_of_a_request(folder):
+    """Callgrind counts; how many is not looked at. A build with sanitizers cannot run in it."""
+    if SANITIZED:
+        print("skipped: sanitizers and valgrind do not go together")
+        return
+    code, out, err = run([sys.executable, "-B", ROOT / "bench/gateway/instructions", "--crownyc", CROWNYC, "--gateway",
+                          BUILD / "gateway.toau", "--tools", tools(folder), "--routes", "2,4", "--requests", "5,25",
+                          "--bar", "1000"], within=10 * DEADLINE_S)
+    check_equal(code, EXIT_OK, f"exit code\n{out}\n{err}")
+    rows = [line.split() for line in out.splitlines()]
+    check_equal([row[0] for row in rows], ["routes", "2", "4"], "rows")
+    check(all(int(row[1].replace(",", "")) > 0 for row in rows[1:]), f"instructions: {out}")
+    check_equal(running_with(str(folder / "tools")), [], "processes that were left")
+
+
 def may_be_real_time():
     try:
         return os.sched_getscheduler(0) == os.SCHED_FIFO or subprocess.run(
@@ -121,7 +174,9 @@ def test_what_fails_is_told(folder):
 def test_wrong_calls(folder):
     own = tools(folder)
     for words, part in ((["--rows", "smal"], "no row `smal`"), (["--peers", "nginks"], "no peer `nginks`"),
-                        (["--rounds", "0"], "above 0"), (["--share", "4"], "from 5 to 95, not 4"),
+                        (["--rounds", "0"], "above 0"),
+                        (["--rows", "small", "--generator", "h2load"], "is for rows h2 and h2c"),
+                        (["--share", "4"], "from 5 to 95, not 4"),
                         (["--share", "96"], "from 5 to 95, not 96")):
         code, _, err = drive(folder, *words, own_tools=own)
         check_equal(code, EXIT_USAGE, f"exit code of {words}")

@@ -179,6 +179,18 @@ def test_explain(folder):
     check_in("알 수 없는 이름", run([CROWNYC, "--lang", "ko", "explain", "40"])[1], "the Korean page")
     code, out, err = run([CROWNYC, "explain", "E9999"])
     check_equal((code, out), (EXIT_USAGE, ""), "an unknown code")
+    # What stands at a warning is what explain takes; its number as an error is another thing, and named as the nearest.
+    source = folder / "unused.han"
+    source.write_text("export fn main(args) {\n    let spare = 1\n}\n", encoding="utf-8")
+    shown = json.loads(run([CROWNYC, "check", "--json", source])[1].splitlines()[0])["code"]
+    check_equal(shown, "W0101", "the code at the warning")
+    check_in("W0101: `…` is never used", run([CROWNYC, "explain", shown])[1], "the page of a warning")
+    for wrong, meant in (("W0001", "E0001"), ("E0101", "W0101"), ("W0040", "E0040"), ("E0070", "E0069")):
+        for lang, words in (("en", f"{wrong} (did you mean {meant}?)"), ("ko", f"{wrong} (혹시 {meant}?)")):
+            code, out, err = run([CROWNYC, "--lang", lang, "explain", wrong])
+            check_equal((code, out), (EXIT_USAGE, ""), f"explain {wrong}")
+            check_in(words, err, f"explain {wrong}")
+    check_in("as E0040 or W0101", run([CROWNYC, "--lang", "en", "explain", "unused"])[2], "no code at all")
     code, out, _ = run([CROWNYC, "explain"])
     check_equal(code, EXIT_OK, "the list")
     codes = [line.split()[0] for line in out.splitlines()]

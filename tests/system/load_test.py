@@ -8,6 +8,7 @@ import contextlib
 import http.server
 import json
 import pathlib
+import re
 import signal
 import socket
 import sys
@@ -280,6 +281,10 @@ def test_http2_faults_are_told(folder):
         check_equal(told["well"], 40 - count, f"well answered beside {word}")
     told, server = served(leave, "-n", "40", "-c", "1")
     check_equal((told["well"], told["goaways"] >= 3, server.connections >= 4), (40, True, True), "GOAWAY")
+    server = Http2Server(leave)
+    out = load(server.url, "--connect", f"127.0.0.1:{server.port}", "--http2", "-n", "40", "-c", "1")
+    server.end()
+    check(re.search(r"^opened +\d+ connections, \d+ of them ended by the server \(GOAWAY\)$", out, re.M), out)
 
 
 def test_http2_that_is_not_there_is_said(folder):
@@ -345,7 +350,8 @@ def test_a_signal_ends_it_with_what_was_measured(folder):
 
 def test_what_is_wrong_is_said(folder):
     bad = [([], "a URL is missing"), (["ftp://a/"], "not of the form"), (["https://a/", "http://a/"], "do not mix"),
-           (["http://a/", "http://b/"], "lead to one place"), (["http://a/", "-c", "0"], "from 1 to 60000, not 0"),
+           (["http://a/", "http://b/"], "lead to one place"),
+           (["http://a/", "-c", "0"], "from 1 to 60000 (LOAD_CONNECTIONS), not 0"),
            (["http://a/", "-c", "60001"], "LOAD_CONNECTIONS"), (["http://a/", "--rate", "10000001"], "LOAD_RATE"),
            (["http://a/", "-d", "nan"], "--duration"), (["http://a/", "--header", "X"], "NAME: VALUE"),
            (["http://127.0.0.1:1/", "--header", "A B: c"], "no token"),
@@ -355,8 +361,8 @@ def test_what_is_wrong_is_said(folder):
            (["http://a/", "--http2", "--http10"], "does not go with --http10"),
            (["http://a/", "--streams", "2"], "--streams is for --http2"),
            (["http://a/", "--http2", "--streams", "2", "--new"], "goes with none of --new, --idle"),
-           (["http://a/", "--http2", "--streams", "129"], "from 1 to 128, not 129"),
-           (["http://a/", "--http2", "--streams", "128", "-c", "10000"], "LOAD_SLOTS = 1000000"),
+            (["http://a/", "--http2", "--streams", "129"], "from 1 to 128 (HTTP2_STREAMS), not 129"),
+            (["http://a/", "--http2", "--streams", "128", "-c", "10000"], "LOAD_SLOTS = 1000000, not 1280000"),
            (["http://127.0.0.1:1/", "--http2", "--header", "TE: trailers"], "not for HTTP/2"),
            (["http://a/", "--no-resume"], "for https:// URLs"),
            (["http://a/", "--expect-crc32c", "xyz"], "hex digits")]

@@ -269,4 +269,19 @@ def test_history_is_bounded(folder):
         check_equal((len(lines), lines[-1]), (REPL_HISTORY + 1, "77777"), f"lines behind {more} others")
 
 
+def test_files_and_the_folders_of_the_command_line(folder):
+    (folder / "in").mkdir()
+    (folder / "secret").write_text("told")
+    session = 'import "fs"\nfs.read("secret")\nfs.write("out.txt", "x")\nfs.write("in/x.txt", "x")\n:reset\n' + \
+        'import "fs"\nfs.write("in/y.txt", "y")\n'
+    code, out, err = repl(session, folder)
+    check(code >= 0 and '"told"' in out, f"fs.read: exit code {code}, {out}{err}")
+    check_in("--allow write", err, "fs.write without a right")
+    code, out, err = repl(session, folder, "--allow", "write=in", "--deny", "read=.")
+    check(code >= 0 and "told" not in out, f"a folder that was taken away was read: exit code {code}, {out}{err}")
+    check(not (folder / "out.txt").exists(), f"written outside of write=in: {out}{err}")
+    check((folder / "in/x.txt").exists() and (folder / "in/y.txt").exists(), f"write=in: {out}{err}")
+    check_in("nowhere", repl("1\n", folder, "--allow", "write=nowhere")[2], "a folder that is not there")
+
+
 run_all(globals())

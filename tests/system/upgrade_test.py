@@ -24,26 +24,34 @@ import "fs"
 import "http"
 import "int"
 import "process"
+import "task"
 import "text"
 
 export fn main(args) {{
-    process.workers(int.parse(text.trim(fs.read("{folder}/workers"))), {{drain_ms: 20000}})
+    process.workers(int.parse(text.trim(fs.read("{folder}/workers"))), {{drain_ms: {drain_ms}}})
     http.serve({{listen: [{listen}], admin: "127.0.0.1:{admin}", banner: "serving",
         access_log: {{to: "{folder}/access.log", format: "json"}}}})
 }}
 
-export fn handle(request) {{ return http.respond(200, "x") }}
+export fn handle(request) {{
+    if request.path == "/hold" {{
+        print("held")
+        task.sleep(3600000)
+    }}
+    return http.respond(200, "x")
+}}
 """
 
 
 class Server(Program):
     """A server whose command is a link on PATH, so that a test can put another binary there."""
 
-    def __init__(self, folder, workers=2, listen=None):
+    def __init__(self, folder, workers=2, listen=None, drain_ms=20000):
         self.port, self.admin, self.folder = free_port(), free_port(), folder
         (folder / "workers").write_text(str(workers))
         source = folder / "server.han"
-        source.write_text(SERVER.format(folder=folder, admin=self.admin, listen=listen or f'"127.0.0.1:{self.port}"'))
+        source.write_text(SERVER.format(folder=folder, admin=self.admin, drain_ms=drain_ms,
+                                        listen=listen or f'"127.0.0.1:{self.port}"'))
         (folder / "bin").mkdir()
         self.link = folder / "bin/crownyc-under-test"
         self.link.symlink_to(CROWNYC)
@@ -194,6 +202,23 @@ def test_an_idle_client_is_let_go(folder):
         check_in(b"200 OK", client.recv(4096), "answer")
         successor = server.upgrade()
         check_equal(client.recv(4096), b"", "the end")
+    end_process(successor)
+
+
+def test_the_one_before_leaves_at_once_when_told(folder):
+    """It has a request that never ends and an hour for it. The first signal is the hurry: that it leaves is known."""
+    server = Server(folder, 1, drain_ms=3600000)
+    with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as client:
+        client.sendall(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.wait_line("held")
+        server.send(signal.SIGUSR2)
+        successor = int(server.wait_line(r"upgrade: process (\d+) serves", "err").group(1))
+        server.send(signal.SIGTERM)
+        check_equal(server.process.wait(DEADLINE_S), EXIT_OK, "exit code of the old master")
+        check_equal(client.recv(4096), b"", "the end")
+    server.wait_line("told to stop while stopping: workers are ended without waiting; the process that took over goes on",
+                     "err")
+    check_equal(request(server.port, "a", "/").status, 200, "status")
     end_process(successor)
 
 

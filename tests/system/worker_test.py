@@ -131,7 +131,7 @@ ALONE = """
 import "http"
 import "task"
 
-export fn main(args) {{ http.serve({{listen: ["127.0.0.1:{port}"], banner: "serving"}}) }}
+export fn main(args) {{ http.serve({{listen: ["127.0.0.1:{port}"], banner: "serving", stop_ms: {stop_ms}}}) }}
 
 export fn handle(request) {{
     print("inside")
@@ -141,8 +141,9 @@ export fn handle(request) {{
 
 
 def test_without_a_master_a_second_signal_does_not_wait(folder):
+    """Left alone it would wait for `stop_ms`, which is much longer than this test does."""
     port = free_port()
-    (folder / "alone.han").write_text(ALONE.format(port=port))
+    (folder / "alone.han").write_text(ALONE.format(port=port, stop_ms=20 * DEADLINE_S * 1000))
     server = Program([CROWNYC, "run", str(folder / "alone.han")], env=environment())
     server.wait_line("serving")
     with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as client:
@@ -156,7 +157,7 @@ def test_without_a_master_a_second_signal_does_not_wait(folder):
                 server.send(signal.SIGTERM)
             return server.process.poll() is not None
 
-        wait_until(ended, "the end, which has HTTP_STOP_MS when nobody is in a hurry", within=DEADLINE_S)
+        wait_until(ended, "the end, for which a second signal does not wait", within=DEADLINE_S)
     check_equal(server.wait_exit(), EXIT_OK, "exit code")
 
 

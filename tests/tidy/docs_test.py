@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/tidy/docs_test.py: proves that nothing in the tree names a machine it was made on or a host it was fetched from,
-# that papers link to files that exist, that decisions have numbers of their own, that docs/OPCODES.md and
-# docs/STDLIB.md are what the tables say, and that every name of the standard library has a Korean spelling, a meaning
-# and an example.
+# that papers link to files that exist and have no placeholder left, that decisions have numbers of their own, that
+# docs/OPCODES.md and docs/STDLIB.md are what the tables say, and that every name of the standard library has a Korean
+# spelling, a meaning and an example.
 
 import os
 import pathlib
@@ -21,6 +21,9 @@ REGISTRY_HOST = re.compile("py" r"pi\.org|files\.python" r"hosted\.org|registry\
                            r"|sum\.gol" r"ang\.org|cra" r"tes\.io|deb\.deb" r"ian\.org|index\.doc" r"ker\.io"
                            r"|artif" r"actory|repo\.mav" r"en\.")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+PLACEHOLDER = re.compile("@[A-Z][A-Z_]*@|\\b(?:TO" "DO|FIX" "ME|XX" "X)\\b")
 
 
 def found(pattern, texts):
@@ -129,6 +132,7 @@ def main():
     report.rule("no registry host", found(REGISTRY_HOST, texts))
     papers = {path: text for path, text in texts.items() if path.endswith(".md")}
     report.rule("links lead somewhere", dead_links(papers, lambda place: (ROOT / place).exists()))
+    report.rule("papers have no placeholder", found(PLACEHOLDER, papers))
     report.rule("decisions have numbers of their own and are listed", muddled_decisions(papers))
     report.rule("docs/TOAU.md names every rule",
                 untold_rules(texts.get("vm/code/rule.def", "none"), texts["docs/TOAU.md"]))
@@ -143,6 +147,8 @@ def main():
     report.must_find("planted: path",
                      found(MACHINE_PATH, {"a": "see /ho" "me/kim/x, not vm/work/x or https://a.b/home/x"}))
     report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))
+    report.must_find("planted: placeholder",
+                     found(PLACEHOLDER, {"a.md": "@NEW@ took @N_ROWS@ s; a@b.c, user@HOST, @x@"}), 2)
     report.must_find("planted: link", dead_links({"docs/a.md": "[x](../gone.md) [y](https://a.b/c) [z](b.md#part)"},
                                                  lambda place: place == "docs/b.md"))
     report.must_find("planted: rules", untold_rules("RULE(A_B, \nRULE(A_C, \nRULE(A_D, \n", "| A_B, _C | x |\n"))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/tidy/layers_test.py: proves that includes point down the table of layers or stay in their folder, that there is
-# no cycle, that each library is included where it belongs, and that every header compiles alone.
+# no cycle, that each library is included where it belongs, that every header compiles alone, and that the unit tests of
+# one layer (make unit LAYERS=net) are linked with all that it needs.
 
 import os
 import pathlib
@@ -112,6 +113,32 @@ def not_alone(headers, root):
     return complaints
 
 
+def linked_layers(layer):
+    """The folders whose sources the unit tests of one layer are linked with, as make has it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    rule = "--eval=layers-linked: ; @echo $(sort $(dir $(SOURCES)))"
+    finished = subprocess.run(["make", "-s", f"LAYERS={layer}", rule, "layers-linked"], cwd=ROOT, env=environment,
+                              capture_output=True, text=True)
+    return [path.rstrip("/") for path in finished.stdout.split()]
+
+
+def unlinked(sources, linked_with):
+    """Layers whose files a layer's unit tests come to by includes, and that they are not linked with."""
+    seen = {}
+    for path, text in sources.items():
+        seen.setdefault(folder(path), set()).update(folder(own) for own, _ in INCLUDE.findall(text) if own)
+    complaints = []
+    for layer, linked in linked_with.items():
+        needed, todo = set(), [layer]
+        while todo:
+            one = todo.pop()
+            if one not in needed and one in MAY_INCLUDE:
+                needed.add(one)
+                todo += seen.get(one, ())
+        complaints += [f"LAYERS={layer}: not linked with {one}" for one in sorted(needed - set(linked))]
+    return complaints
+
+
 def main():
     report = Report()
     sources = product_sources(".c", ".h", ".def")
@@ -120,7 +147,12 @@ def main():
     report.rule("libraries stay in their folder", misplaced_libraries(sources))
     report.rule("no include cycle", cycles(sources))
     report.rule("headers compile alone", not_alone([p for p in sources if p.endswith(".h")], str(ROOT)))
+    layers = [layer for layer in MAY_INCLUDE if layer in ("compiler",) or re.fullmatch("vm/(?!cli)\\w+", layer)]
+    report.rule("a layer's unit tests link", unlinked(sources, {
+        layer: linked_layers(layer.removeprefix("vm/")) for layer in layers
+        if any(folder(path) == layer and path.endswith(".c") for path in sources)}))
 
+    report.must_find("planted: a layer that lacks one", unlinked(sources, {"vm/net": ["vm/net", "vm/base"]}))
     report.must_find("planted: compiler sees the interpreter",
                      wrong_directions({"compiler/emit.c": '#include "vm/run/interp.h"\n'}))
     report.must_find("planted: base looks up", wrong_directions({"vm/base/map.c": '  # include "vm/code/opcode.h"\n'}))

@@ -169,4 +169,3 @@ void *arena_grow(struct arena *arena, void *block, size_t old_bytes, size_t new_
     if (larger && old_bytes) memcpy(larger, block, old_bytes);
     return larger;
 }
-

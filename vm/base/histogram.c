@@ -44,15 +44,6 @@ void histogram_add(struct histogram *histogram, uint64_t value)
     histogram->buckets[histogram_bucket_of(value)]++;
 }
 
-void histogram_merge(struct histogram *to, const struct histogram *from)
-{
-    to->count += from->count;
-    to->sum += from->sum;
-    if (from->smallest < to->smallest) to->smallest = from->smallest;
-    if (from->largest > to->largest) to->largest = from->largest;
-    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) to->buckets[i] += from->buckets[i];
-}
-
 /* ceil(count * ppm / 1,000,000) without overflow, at least 1. */
 static uint64_t histogram_rank(uint64_t count, uint32_t parts_per_million)
 {

@@ -33,8 +33,6 @@ struct histogram {
 
 void histogram_clear(struct histogram *histogram);
 void histogram_add(struct histogram *histogram, uint64_t value);
-/* Counts everything of `from` in `to` as well. */
-void histogram_merge(struct histogram *to, const struct histogram *from);
 /* The smallest value v of which can be said that `parts_per_million` of all values are at most v: the upper end of the
  * bucket in which that one lies, or the largest value. 1,000,000 gives the largest, 0 the smallest; 0 without any
  * value. */

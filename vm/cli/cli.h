@@ -30,27 +30,29 @@ struct cli_options {
     uint32_t denied;                              /* bits that no --allow gives back */
     struct path_rule rules[2 * LIMIT_PATH_RULES]; /* --allow and --deny with a folder; texts lie in argv */
     uint32_t rule_count;
-    const char *const *command; /* argv, as it was */
+    const char *const *command;        /* argv, as it was */
+    const struct cli_command *running; /* NULL before it is known */
 };
 
 struct cli_command {
     const char *name;
-    const char *arguments;
+    const char *words; /* that are no options */
     const char *english;
     const char *korean;
     int (*run)(struct cli_options *options, int argc, char **argv);
 };
-#define COMMAND(function, name, arguments, english, korean) \
+#define COMMAND(function, name, words, english, korean) \
     int function(struct cli_options *options, int argc, char **argv);
 #include "vm/cli/command.def"
 #undef COMMAND
 extern const struct cli_command cli_commands[];
 extern const size_t cli_command_count;
+const struct cli_command *cli_command_find(const char *name); /* NULL: there is none */
 
-/* An option of one command only. Exactly one of the three is not NULL: with a value, without one, or with a value and
- * allowed several times: then `texts_out` has room for as many as there are words. */
+/* Where an option goes (option.def) that one command understands. Exactly one of the three is not NULL: with a value,
+ * without one, or with a value and allowed several times: then `texts_out` has room for as many as there are words. */
 struct cli_flag {
-    const char *name; /* "--indent" */
+    const char *name; /* "--keywords": the long name of a row for the command that runs */
     const char **value_out;
     bool *set_out;
     const char **texts_out;
@@ -60,10 +62,11 @@ struct cli_flag {
 /* -- options --------------------------------------------------------------------------------------------- */
 /* First of all: it also makes sure that descriptors 0 to 2 are open. */
 void cli_options_init(struct cli_options *options, int argc, char **argv);
-/* Reads one option that every command takes, at argv[0]. Returns how many words it took, 0 when argv[0] is none of
- * them, -1 after a message. */
-int cli_option(struct cli_options *options, int argc, char **argv);
-/* Takes all options out of argv, common ones and `flags`, and leaves the other words, in order, in argv[0..count).
+/* Reads the option at argv[0], before the command. Returns how many words it took, -1 after a message. */
+int cli_option_before(struct cli_options *options, int argc, char **argv);
+/* Whether the command that runs takes all of these, which were read before it was known; false after a message. */
+bool cli_options_belong(struct cli_options *options, int argc, char **argv);
+/* Takes all options out of argv, those of the command that runs, and leaves the other words in order, argv[0..count).
  * Returns their count, -1 after a message. "--" ends the options; "-" is a word. With `stop_at_word`, what follows the
  * first word is left alone and stands behind it (arguments of a program). */
 int cli_words(struct cli_options *options, const struct cli_flag *flags, size_t flag_count, bool stop_at_word,
@@ -77,7 +80,6 @@ const char *cli_one_file(struct cli_options *options, const struct cli_flag *fla
 int cli_usage(const struct cli_options *options, const char *problem, const char *what);
 void cli_say_error(const struct cli_options *options, const char *path, cy_err err);
 int cli_help(const struct cli_options *options);
-void cli_load_help(bool korean); /* the options of crownyc load */
 int cli_help_of(const struct cli_options *options, const struct cli_command *command);
 
 /* -- files ----------------------------------------------------------------------------------------------- */

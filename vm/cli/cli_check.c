@@ -72,6 +72,27 @@ int cli_check(struct cli_options *options, int argc, char **argv)
     return good ? EXIT_CODE_OK : EXIT_CODE_PROGRAM;
 }
 
+static int cli_explain_unknown(const struct cli_options *options, const char *word)
+{
+    enum diag_code nearest;
+    char meant[DIAG_CODE_TEXT_BYTES];
+    struct builder what;
+    builder_init(&what);
+    builder_text(&what, word);
+    if (diag_code_nearest(cy_bytes_from_text(word), &nearest)) {
+        diag_code_text(nearest, meant);
+        builder_printf(&what, options->korean ? " (혹시 %s?)" : " (did you mean %s?)", meant);
+    } else {
+        builder_text(&what, options->korean ? " (E0040이나 W0101처럼 씁니다)"
+                                            : " (codes are written as E0040 or W0101)");
+    }
+    int code =
+        cli_usage(options, options->korean ? "그런 번호의 알림은 없습니다" : "no message has this code",
+                  builder_text_view(&what));
+    builder_fini(&what);
+    return code;
+}
+
 int cli_explain(struct cli_options *options, int argc, char **argv)
 {
     int count = cli_words(options, NULL, 0, false, argc, argv);
@@ -87,6 +108,5 @@ int cli_explain(struct cli_options *options, int argc, char **argv)
     if (found) fwrite(page.data, 1, page.count, stdout);
     builder_fini(&page);
     if (found) return EXIT_CODE_OK;
-    return cli_usage(options, options->korean ? "그런 번호의 알림은 없습니다" : "no message has this code",
-                     argv[0]);
+    return cli_explain_unknown(options, argv[0]);
 }

@@ -62,10 +62,6 @@ int cli_fmt(struct cli_options *options, int argc, char **argv)
     if (word_count < 0) return EXIT_CODE_USAGE;
     if (word_count == 0)
         return cli_usage(options, options->korean ? "파일 이름이 없습니다" : "a file name is missing", NULL);
-    if (keywords && strcmp(keywords, "ko") != 0 && strcmp(keywords, "en") != 0)
-        return cli_usage(options,
-                         options->korean ? "--keywords는 ko나 en입니다" : "--keywords is ko or en, not",
-                         keywords);
     if (keywords)
         run.format.keywords = strcmp(keywords, "ko") == 0 ? FMT_KEYWORDS_KOREAN : FMT_KEYWORDS_ENGLISH;
     for (int i = 0; i < word_count; i++)

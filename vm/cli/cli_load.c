@@ -11,6 +11,7 @@
 #include "vm/cli/cli_load.h"
 
 #include "vm/base/mem.h"
+#include "vm/cli/cli_option.h"
 #include "vm/net/tls.h"
 #include "vm/sys/process.h"
 
@@ -22,7 +23,6 @@
 #include <unistd.h>
 
 #define CLI_LOAD_PROGRESS_MS 1000u
-#define CLI_LOAD_SECONDS_MAX 1000000.0
 
 struct cli_load_run {
     const struct cli_options *options;
@@ -39,53 +39,30 @@ struct cli_load_run {
 
 /* -- options --------------------------------------------------------------------------------------------- */
 
-struct cli_load_option {
-    const char *short_name, *name, *value, *english, *korean;
-};
-static const struct cli_load_option cli_load_options[] = {
-#define LOAD_VALUE(field, short_name, name, value, english, korean) \
-    {short_name, name, value, english, korean},
+#define CLI_LOAD_FLAGS_MAX (cli_load_field_count + 1)
+enum {
+#define LOAD_VALUE(field, short_name, name, value, range, initial, english, korean) cli_load_field_##field,
 #define LOAD_TEXTS LOAD_VALUE
-#define LOAD_SWITCH(field, short_name, name, english, korean) {short_name, name, "", english, korean},
+#define LOAD_SWITCH(field, short_name, name, english, korean) cli_load_field_##field,
 #include "vm/cli/load_option.def"
 #undef LOAD_VALUE
 #undef LOAD_TEXTS
 #undef LOAD_SWITCH
+    cli_load_field_count
 };
 
-void cli_load_help(bool korean)
-{
-    printf("\n");
-    for (size_t i = 0; i < CY_COUNT_OF(cli_load_options); i++) {
-        const struct cli_load_option *option = &cli_load_options[i];
-        int width = printf("  %s%s%s %s", option->short_name ? option->short_name : "",
-                           option->short_name ? ", " : "", option->name, option->value);
-        printf("%*s  %s\n", width < 32 ? 32 - width : 0, "", korean ? option->korean : option->english);
-    }
-    printf(korean ? "  --json                          결과를 JSON으로 쓴다\n"
-                  : "  --json                          the result as JSON\n");
-}
-
-#define CLI_LOAD_FLAGS_MAX (2 * CY_COUNT_OF(cli_load_options) + 1)
-
-/* Each option under both its names. */
 static size_t cli_load_flags(struct cli_options *options, struct cli_load_words *words,
                              struct cli_flag *flags)
 {
     size_t count = 0;
     flags[count++] = (struct cli_flag){.name = "--json", .set_out = &options->json};
-#define LOAD_VALUE(field, short_name, long_name, value, english, korean)               \
-    flags[count++] = (struct cli_flag){.name = long_name, .value_out = &words->field}; \
-    if (short_name) flags[count++] = (struct cli_flag){.name = short_name, .value_out = &words->field};
-#define LOAD_TEXTS(field, short_name, long_name, value, english, korean)                        \
-    flags[count++] = (struct cli_flag){                                                         \
-        .name = long_name, .texts_out = words->field, .text_count_out = &words->field##_count}; \
-    if (short_name)                                                                             \
-        flags[count++] = (struct cli_flag){                                                     \
-            .name = short_name, .texts_out = words->field, .text_count_out = &words->field##_count};
-#define LOAD_SWITCH(field, short_name, long_name, english, korean)                   \
-    flags[count++] = (struct cli_flag){.name = long_name, .set_out = &words->field}; \
-    if (short_name) flags[count++] = (struct cli_flag){.name = short_name, .set_out = &words->field};
+#define LOAD_VALUE(field, short_name, long_name, value, range, initial, english, korean) \
+    flags[count++] = (struct cli_flag){.name = long_name, .value_out = &words->field};
+#define LOAD_TEXTS(field, short_name, long_name, value, range, initial, english, korean) \
+    flags[count++] = (struct cli_flag){                                                  \
+        .name = long_name, .texts_out = words->field, .text_count_out = &words->field##_count};
+#define LOAD_SWITCH(field, short_name, long_name, english, korean) \
+    flags[count++] = (struct cli_flag){.name = long_name, .set_out = &words->field};
 #include "vm/cli/load_option.def"
 #undef LOAD_VALUE
 #undef LOAD_TEXTS
@@ -93,44 +70,9 @@ static size_t cli_load_flags(struct cli_options *options, struct cli_load_words 
     return count;
 }
 
-static bool cli_load_number(const struct cli_options *options, const char *text, const char *name,
-                            uint64_t smallest, uint64_t largest, uint64_t *number_out)
+static uint32_t cli_load_ms(const struct cli_options *options, const char *name, const char *text)
 {
-    if (!text) return true;
-    if (cy_bytes_parse_u64(cy_bytes_from_text(text), largest, number_out) && *number_out >= smallest)
-        return true;
-    fprintf(stderr,
-            options->korean ? "%s: %s는 %llu부터 %llu까지의 수입니다: %s\n"
-                            : "%s: %s is a number from %llu to %llu, not %s\n",
-            options->name, name, (unsigned long long)smallest, (unsigned long long)largest, text);
-    return false;
-}
-
-/* "0.5": seconds with a fraction, or a rate. */
-static bool cli_load_real(const struct cli_options *options, const char *text, const char *name,
-                          double smallest, double largest, double *number_out)
-{
-    if (!text) return true;
-    char *end;
-    double number = strtod(text, &end);
-    if (end != text && !*end && number >= smallest && number <= largest) { /* false for nan */
-        *number_out = number;
-        return true;
-    }
-    fprintf(stderr,
-            options->korean ? "%s: %s는 %g부터 %g까지의 수입니다: %s\n"
-                            : "%s: %s is a number from %g to %g, not %s\n",
-            options->name, name, smallest, largest, text);
-    return false;
-}
-
-static bool cli_load_seconds(const struct cli_options *options, const char *text, const char *name,
-                             double smallest, uint32_t *ms_out)
-{
-    double seconds = *ms_out / 1000.0;
-    if (!cli_load_real(options, text, name, smallest, CLI_LOAD_SECONDS_MAX, &seconds)) return false;
-    *ms_out = (uint32_t)(seconds * 1000 + 0.5);
-    return true;
+    return (uint32_t)(cli_option_real(options->running, name, text) * 1000 + 0.5);
 }
 
 /* Options that exclude each other, in English or Korean; NULL: none. */
@@ -157,41 +99,35 @@ static const char *cli_load_find_conflict(const struct cli_load_words *words, bo
 static bool cli_load_read_numbers(const struct cli_options *options, const struct cli_load_words *words,
                                   struct load_options *load)
 {
-    uint64_t connections = 64, streams = 1, requests = 0, seed = 1;
-    double rate = 0;
-    uint32_t duration_ms = words->requests ? 0 : 10000, warm_up_ms = words->requests ? 0 : 500,
-             timeout_ms = 10000, drain_ms = 2000;
-    if (!cli_load_number(options, words->connections, "--connections (LOAD_CONNECTIONS)", 1,
-                         LIMIT_LOAD_CONNECTIONS, &connections) ||
-        !cli_load_number(options, words->streams, "--streams (HTTP2_STREAMS)", 1, LIMIT_HTTP2_STREAMS,
-                         &streams) ||
-        !cli_load_number(options, words->requests, "--requests", 1, UINT64_MAX / 2, &requests) ||
-        !cli_load_number(options, words->seed, "--seed", 0, UINT64_MAX, &seed) ||
-        !cli_load_real(options, words->rate, "--rate (LOAD_RATE)", 0.001, LIMIT_LOAD_RATE, &rate) ||
-        !cli_load_seconds(options, words->duration, "--duration", 0.001, &duration_ms) ||
-        !cli_load_seconds(options, words->warm_up, "--warm-up", 0, &warm_up_ms) ||
-        !cli_load_seconds(options, words->timeout, "--timeout", 0.001, &timeout_ms) ||
-        !cli_load_seconds(options, words->drain, "--drain", 0.001, &drain_ms))
-        return false;
+    const struct cli_command *command = options->running;
+    uint64_t connections = cli_option_count(command, "--connections", words->connections);
+    uint64_t streams = cli_option_count(command, "--streams", words->streams);
+    bool counted = words->requests != NULL; /* then nothing is measured by time unless that is asked for */
     load->connections = (uint32_t)connections;
     load->streams = (uint32_t)streams;
     load->protocol = words->http2 ? &load_http2 : &load_http1;
-    load->request_count_max = requests;
-    load->seed = seed;
-    load->rate_per_s = rate;
-    load->duration_ms = duration_ms;
-    load->warm_up_ms = words->idle ? 0 : warm_up_ms;
-    load->timeout_ms = timeout_ms;
-    load->drain_ms = drain_ms;
+    load->request_count_max = cli_option_count(command, "--requests", words->requests);
+    load->seed = cli_option_count(command, "--seed", words->seed);
+    load->rate_per_s = cli_option_real(command, "--rate", words->rate);
+    load->duration_ms = counted && !words->duration ? 0 : cli_load_ms(options, "--duration", words->duration);
+    bool warm = !words->idle && (!counted || words->warm_up);
+    load->warm_up_ms = warm ? cli_load_ms(options, "--warm-up", words->warm_up) : 0;
+    load->timeout_ms = cli_load_ms(options, "--timeout", words->timeout);
+    load->drain_ms = cli_load_ms(options, "--drain", words->drain);
     load->http10 = words->http10;
     load->keeping = words->fresh ? LOAD_NEW : LOAD_KEEP;
     load->same_body = words->same_body;
     load->idle = words->idle;
     load->fine_pacing = true;
     const char *fault = cli_load_find_conflict(words, options->korean);
-    if (!fault && connections * streams > LIMIT_LOAD_SLOTS)
-        fault = options->korean ? "--connections와 --streams의 곱은 LOAD_SLOTS = 1000000까지입니다"
-                                : "--connections times --streams is at most LOAD_SLOTS = 1000000";
+    char slots[128];
+    if (!fault && !load_slots_fit(connections, streams)) {
+        snprintf(slots, sizeof slots,
+                 options->korean ? "--connections와 --streams의 곱은 LOAD_SLOTS = %d까지입니다: %llu"
+                                 : "--connections times --streams is at most LOAD_SLOTS = %d, not %llu",
+                 LIMIT_LOAD_SLOTS, (unsigned long long)(connections * streams));
+        fault = slots;
+    }
     if (fault) cli_usage(options, fault, NULL);
     return !fault;
 }
@@ -199,11 +135,9 @@ static bool cli_load_read_numbers(const struct cli_options *options, const struc
 static bool cli_load_read_defaults(const struct cli_options *options, const struct cli_load_words *words,
                                    struct load_row *row)
 {
-    uint64_t status = 0, length = 0;
     *row = (struct load_row){.weight = 1};
-    if (!cli_load_number(options, words->status, "--expect-status", 100, 599, &status) ||
-        !cli_load_number(options, words->length, "--expect-length", 0, UINT64_MAX, &length))
-        return false;
+    uint64_t status = cli_option_count(options->running, "--expect-status", words->status);
+    uint64_t length = cli_option_count(options->running, "--expect-length", words->length);
     if (words->method) row->method = cy_bytes_from_text(words->method);
     row->expect.status = (uint16_t)status;
     row->expect.has_length = words->length != NULL;
@@ -247,10 +181,8 @@ static bool cli_load_read_watched(const struct cli_options *options, const struc
                                   pid_t *watched)
 {
     for (uint32_t i = 0; i < words->watched_count; i++) {
-        uint64_t pid = 0;
         struct cpu_usage usage;
-        if (!cli_load_number(options, words->watched[i], "--watch-pid", 1, INT32_MAX, &pid)) return false;
-        watched[i] = (pid_t)pid;
+        watched[i] = (pid_t)cli_option_count(options->running, "--watch-pid", words->watched[i]);
         cy_err err = usage_of_process(watched[i], &usage);
         if (!cy_failed(err)) continue;
         cli_say_error(options, words->watched[i], err);
@@ -360,13 +292,18 @@ static int cli_load_measure(struct cli_options *options, const struct cli_load_w
 {
     struct cli_load_run run = {
         .options = options, .loop = load_options->loop, .signals_descriptor = -1, .failures = failures};
-    const char *fault = NULL;
+    struct builder fault;
     load_options->owner = &run;
     load_options->on_failure = failures ? cli_load_on_failure : NULL;
     load_options->done = cli_load_on_done;
     load_options->on_idle = cli_load_on_idle;
+    builder_init(&fault);
     cy_err err = load_new(load_options, &run.load, &fault);
-    if (cy_failed(err) && fault) return cli_usage(options, fault, NULL);
+    builder_u8(&fault, 0);
+    bool told = cy_failed(err) && fault.count > 1;
+    if (told) cli_usage(options, (const char *)fault.data, NULL);
+    builder_fini(&fault);
+    if (told) return EXIT_CODE_USAGE;
     if (!cy_failed(err)) err = cli_load_watch_signals(&run);
     if (cy_failed(err)) {
         load_free(&run.load);
@@ -469,5 +406,4 @@ int cli_http_load(struct cli_options *options, int argc, char **argv)
 }
 
 #undef CLI_LOAD_PROGRESS_MS
-#undef CLI_LOAD_SECONDS_MAX
 #undef CLI_LOAD_FLAGS_MAX

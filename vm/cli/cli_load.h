@@ -13,11 +13,13 @@
 #include "vm/cli/cli.h"
 #include "vm/http/load.h"
 
+#define CLI_LOAD_SECONDS_MAX 1000000.0 /* of any time that is given */
+
 /* The options as they were written; NULL and false where they were not. */
 struct cli_load_words {
-#define LOAD_VALUE(field, short_name, name, value, english, korean) const char *field;
-#define LOAD_TEXTS(field, short_name, name, value, english, korean) \
-    const char **field;                                             \
+#define LOAD_VALUE(field, short_name, name, value, range, initial, english, korean) const char *field;
+#define LOAD_TEXTS(field, short_name, name, value, range, initial, english, korean) \
+    const char **field;                                                             \
     uint32_t field##_count;
 #define LOAD_SWITCH(field, short_name, name, english, korean) bool field;
 #include "vm/cli/load_option.def"

@@ -120,13 +120,14 @@ static void cli_load_say_connections(bool korean, const struct load_options *loa
 {
     printf(korean ? "연결       %llu번 열림" : "opened     %llu connections",
            (unsigned long long)result->opened_count);
+    if (result->goaway_count)
+        printf(korean ? ", 그중 %llu개는 서버가 GOAWAY로 끝냄"
+                      : ", %llu of them ended by the server (GOAWAY)",
+               (unsigned long long)result->goaway_count);
     if (load->is_resumed)
         printf(korean ? "; TLS 핸드셰이크 %llu번 중 되살린 세션 %llu번"
                       : "; of %llu TLS handshakes %llu resumed a session",
                (unsigned long long)result->handshake_count, (unsigned long long)result->resumed_count);
-    if (result->goaway_count)
-        printf(korean ? "; 서버가 GOAWAY로 끝낸 연결 %llu개" : "; %llu were ended by the server's GOAWAY",
-               (unsigned long long)result->goaway_count);
     printf("\n");
 }
 

@@ -54,8 +54,6 @@ int cli_rpn(struct cli_options *options, int argc, char **argv)
     const struct cli_flag flags[] = {{.name = "--keywords", .value_out = &keywords}};
     const char *path = cli_one_file(options, flags, CY_COUNT_OF(flags), argc, argv);
     bool korean = strcmp(keywords, "ko") == 0;
-    if (!korean && strcmp(keywords, "en") != 0)
-        return cli_usage(options, "--keywords is ko or en, not", keywords);
     return cli_look_at(options, path, korean ? cli_show_korean_code : cli_show_code);
 }
 

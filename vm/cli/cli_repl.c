@@ -380,6 +380,8 @@ int cli_repl(struct cli_options *options, int argc, char **argv)
                             .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
                             .runtime = {.program_name = options->name,
                                         .capabilities = options->capabilities,
+                                        .path_rules = options->rules,
+                                        .path_rule_count = options->rule_count,
                                         .korean = options->korean,
                                         .cpu_burst_ms = UINT64_MAX}}; /* Ctrl-C is the allowance */
     repl.inputs = mem_alloc(LIMIT_REPL_INPUTS * sizeof *repl.inputs);

@@ -4,7 +4,7 @@
  *
  * In:   a .toau, a source or RPN text, then the program's own arguments. Out: the program's exit code.
  */
-#include "vm/cli/cli.h"
+#include "vm/cli/cli_option.h"
 
 #include "vm/native/runtime.h"
 #include "vm/net/loop.h"
@@ -25,11 +25,7 @@ int cli_run(struct cli_options *options, int argc, char **argv)
                                {.name = "--stats", .set_out = &stats}};
     int word_count = cli_words(options, flags, CY_COUNT_OF(flags), true, argc, argv);
     if (word_count < 0) return EXIT_CODE_USAGE;
-    if (cpu && !cy_bytes_parse_u64(cy_bytes_from_text(cpu), UINT32_MAX, &cpu_ms))
-        return cli_usage(options,
-                         options->korean ? "--cpu-ms는 밀리초이고 0은 한도 없음입니다"
-                                         : "--cpu-ms is a number of milliseconds, 0 for no limit, not",
-                         cpu);
+    if (cpu) cpu_ms = cli_option_count(options->running, "--cpu-ms", cpu);
     if (cpu && cpu_ms == 0) cpu_ms = UINT64_MAX;
     if (word_count == 0)
         return cli_usage(options, options->korean ? "파일 이름이 없습니다" : "a file name is missing", NULL);

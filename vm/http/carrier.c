@@ -10,6 +10,8 @@
 void carrier_set_timer(struct exchange_carrier *carrier, unsigned kind, uint32_t after_ms)
 {
     carrier->timer_kind = (uint8_t)kind;
+    carrier->timer_since_ms = loop_now_ms(carrier->server->options.loop);
+    carrier->timer_after_ms = after_ms;
     loop_timer_set(carrier->server->options.loop, &carrier->timer, after_ms);
 }
 

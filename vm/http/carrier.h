@@ -82,6 +82,8 @@ struct exchange_carrier {
     /* Lines "name: value" CR LF; NULL: none. Good with `input_ended`; set before the last write, or the end. */
     struct buffer *input_trailer, *trailer;
     struct timer timer;
+    uint64_t timer_since_ms; /* when it was set, */
+    uint32_t timer_after_ms; /* and for how long: bounds may change meanwhile */
     /* Set before want_input: so many bytes of the body may come in a pipe. Good for the read that it begins, if it
      * does. */
     uint32_t pipe_bytes_max;

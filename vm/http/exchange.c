@@ -133,7 +133,6 @@ void exchange_await_body(struct http_exchange *exchange)
         if (exchange_min_rate(exchange) && options->min_rate_grace_ms < exchange->slack_ms)
             exchange->slack_ms = options->min_rate_grace_ms;
     }
-    exchange->wait_since_ms = loop_now_ms(options->loop);
     carrier_set_timer(carrier, CARRIER_TIMER_BODY, exchange->slack_ms);
 }
 
@@ -146,7 +145,7 @@ static void exchange_count_body(struct http_exchange *exchange)
     carrier_clear_timer(carrier);
     exchange->slack_given = rate > 0;
     if (!rate || !carrier->input) return;
-    uint64_t waited_ms = loop_now_ms(options->loop) - exchange->wait_since_ms;
+    uint64_t waited_ms = loop_now_ms(options->loop) - carrier->timer_since_ms;
     uint64_t slack_ms = waited_ms < exchange->slack_ms ? exchange->slack_ms - waited_ms : 0;
     slack_ms += (uint64_t)buffer_view(carrier->input).count * 1000 / rate;
     if (slack_ms > options->body_idle_timeout_ms) slack_ms = options->body_idle_timeout_ms;
@@ -158,12 +157,11 @@ static bool exchange_is_read(struct http_exchange *exchange)
 {
     struct exchange_carrier *carrier = exchange->carrier;
     uint64_t sent_bytes = carrier->send->sent_bytes, before_bytes = carrier->checked_bytes;
-    uint64_t period_ms = carrier->server->options.body_idle_timeout_ms;
-    uint64_t least_bytes = exchange_min_rate(exchange) * period_ms / 1000;
+    uint64_t least_bytes = (uint64_t)exchange_min_rate(exchange) * carrier->timer_after_ms / 1000;
     if (!carrier->writing || sent_bytes <= before_bytes || sent_bytes - before_bytes < least_bytes)
         return false;
     carrier->checked_bytes = sent_bytes;
-    carrier_set_timer(carrier, CARRIER_TIMER_WRITE, (uint32_t)period_ms);
+    carrier_set_timer(carrier, CARRIER_TIMER_WRITE, carrier->server->options.body_idle_timeout_ms);
     return true;
 }
 

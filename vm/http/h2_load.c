@@ -89,13 +89,13 @@ static void h2_load_write_head(const struct load_options *options, const struct 
     h2_load_put(out, CY_BYTES("content-length"), head_format_u64(digits, options->body.count));
 }
 
-static cy_err h2_load_prepare(struct load *load, const char **fault_out)
+static cy_err h2_load_prepare(struct load *load, struct builder *fault)
 {
     if (load->options.field_count > LIMIT_HTTP_FIELDS) {
-        *fault_out = "more fields than HTTP_FIELDS (128)";
+        builder_printf(fault, "more fields than HTTP_FIELDS = %d", LIMIT_HTTP_FIELDS);
         return CY_ERR(VALUE);
     }
-    CY_TRY(load_request_make(load, h2_load_write_head, fault_out));
+    CY_TRY(load_request_make(load, h2_load_write_head, fault));
     load->h2 = mem_alloc_zeroed(sizeof *load->h2);
     if (!load->h2) return CY_ERR(NO_MEMORY);
     struct spare_watch *watch = loop_spares(load->options.loop);

@@ -379,8 +379,7 @@ static void h2_server_closed(struct h2_session *session)
             h2_stream_release(stream);
     }
     h2_server_count(session);
-    CHECK(connection->server->counters->connections_open > 0);
-    connection->server->counters->connections_open--;
+    server_client_left(connection->server);
     server_check_drained(connection->server);
 }
 

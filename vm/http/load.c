@@ -56,8 +56,8 @@ static enum load_fault load_judge(struct load *load, const struct load_slot *slo
 }
 
 /* `connection` NULL: on none. */
-static void load_tell_failure(struct load *load, const struct load_connection *connection, enum load_fault fault,
-                              uint16_t status)
+static void load_tell_failure(struct load *load, const struct load_connection *connection,
+                              enum load_fault fault, uint16_t status)
 {
     if (!load->options.on_failure) return;
     struct load_failure failure = {
@@ -517,7 +517,7 @@ static cy_err load_open_alarm(struct load *load)
     return loop_socket_watch(load->options.loop, load->alarm_descriptor, &load->alarm);
 }
 
-static cy_err load_prepare(struct load *load, const char **fault_out)
+static cy_err load_prepare(struct load *load, struct builder *fault)
 {
     const struct load_options *options = &load->options;
     size_t slot_count = (size_t)options->connections * load->slot_count;
@@ -538,27 +538,41 @@ static cy_err load_prepare(struct load *load, const char **fault_out)
         for (uint32_t k = 0; k < load->slot_count; k++) connection->slots[k].connection = connection;
     }
     CY_TRY(load_open_alarm(load));
-    return load->protocol->prepare(load, fault_out);
+    return load->protocol->prepare(load, fault);
 }
 
-cy_err load_new(const struct load_options *options, struct load **load_out, const char **fault_out)
+bool load_slots_fit(uint64_t connections, uint64_t streams)
 {
-    const char *fault = NULL;
-    CHECK(options->row_count > 0 && options->connections > 0 && options->done);
-    CHECK(options->duration_ms > 0 || options->request_count_max > 0);
-    CHECK(options->streams <= 1 || (options->protocol && options->protocol->has_streams));
-    CHECK(options->streams <= 1 || options->keeping == LOAD_KEEP); /* a connection per request carries one */
-    *load_out = NULL;
-    if (options->connections > LIMIT_LOAD_CONNECTIONS)
-        fault = "more connections than LOAD_CONNECTIONS (60000)";
-    if (options->streams > LIMIT_HTTP2_STREAMS)
-        fault = "more streams on a connection than HTTP2_STREAMS (128)";
-    if ((uint64_t)options->connections * cy_max_size(options->streams, 1) > LIMIT_LOAD_SLOTS)
-        fault = "connections times streams are more than LOAD_SLOTS (1000000)";
-    if (options->row_count > LIMIT_LOAD_ROWS) fault = "more requests to choose from than LOAD_ROWS (100000)";
-    if (options->rate_per_s > LIMIT_LOAD_RATE) fault = "a rate above LOAD_RATE (10000000)";
-    if (fault_out) *fault_out = fault;
-    if (fault) return CY_ERR(TOO_MANY);
+    return connections <= LIMIT_LOAD_SLOTS / (streams > 1 ? streams : 1);
+}
+
+static cy_err load_check_limits(const struct load_options *options, struct builder *fault)
+{
+    const struct {
+        bool past;
+        const char *what, *row;
+        unsigned limit;
+    } rows[] = {
+        {options->connections > LIMIT_LOAD_CONNECTIONS, "connections", "LOAD_CONNECTIONS",
+         LIMIT_LOAD_CONNECTIONS},
+        {options->streams > LIMIT_HTTP2_STREAMS, "streams on a connection", "HTTP2_STREAMS",
+         LIMIT_HTTP2_STREAMS},
+        {!load_slots_fit(options->connections, options->streams), "connections times streams", "LOAD_SLOTS",
+         LIMIT_LOAD_SLOTS},
+        {options->row_count > LIMIT_LOAD_ROWS, "requests to choose from", "LOAD_ROWS", LIMIT_LOAD_ROWS},
+        {options->rate_per_s > LIMIT_LOAD_RATE, "requests a second", "LOAD_RATE", LIMIT_LOAD_RATE},
+    };
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
+        if (!rows[i].past) continue;
+        builder_printf(fault, "more %s than %s = %u", rows[i].what, rows[i].row, rows[i].limit);
+        return CY_ERR(TOO_MANY);
+    }
+    return CY_OK;
+}
+
+static cy_err load_make(const struct load_options *options, struct load **load_out, struct builder *fault)
+{
+    CY_TRY(load_check_limits(options, fault));
     struct load *load = mem_alloc_zeroed(sizeof *load);
     if (!load) return CY_ERR(NO_MEMORY);
     load->options = *options;
@@ -573,12 +587,25 @@ cy_err load_new(const struct load_options *options, struct load **load_out, cons
     builder_init(&load->bytes);
     histogram_clear(&load->result.latency);
     histogram_clear(&load->result.lag);
-    cy_err err = load_prepare(load, &fault);
-    if (fault_out) *fault_out = fault;
+    cy_err err = load_prepare(load, fault);
     load->options.rows = NULL; /* the caller's: from here on only what was made of them */
     load->options.fields = NULL;
     if (cy_failed(err)) load_free(&load);
     *load_out = load;
+    return err;
+}
+
+cy_err load_new(const struct load_options *options, struct load **load_out, struct builder *fault)
+{
+    CHECK(options->row_count > 0 && options->connections > 0 && options->done);
+    CHECK(options->duration_ms > 0 || options->request_count_max > 0);
+    CHECK(options->streams <= 1 || (options->protocol && options->protocol->has_streams));
+    CHECK(options->streams <= 1 || options->keeping == LOAD_KEEP); /* a connection per request carries one */
+    struct builder unheard;
+    builder_init(&unheard);
+    *load_out = NULL;
+    cy_err err = load_make(options, load_out, fault ? fault : &unheard);
+    builder_fini(&unheard);
     return err;
 }
 

@@ -19,6 +19,7 @@
 #ifndef CY_HTTP_LOAD_H
 #define CY_HTTP_LOAD_H
 
+#include "vm/base/builder.h"
 #include "vm/base/histogram.h"
 #include "vm/http/message.h"
 #include "vm/net/stream.h"
@@ -136,9 +137,11 @@ struct load_result {
 };
 
 struct load;
-/* VALUE: `fault_out` (may be NULL) says in English what cannot stand in a request; TOO_MANY past a limit. */
+/* Are these connections times streams (0: one) within LOAD_SLOTS? */
+bool load_slots_fit(uint64_t connections, uint64_t streams);
+/* VALUE: `fault` (may be NULL) says in English what cannot stand in a request; TOO_MANY: which limit was passed. */
 CY_NODISCARD cy_err load_new(const struct load_options *options, struct load **load_out,
-                             const char **fault_out);
+                             struct builder *fault);
 void load_start(struct load *load);
 /* Ends it early, as if the time were up. `done` follows. */
 void load_stop(struct load *load);

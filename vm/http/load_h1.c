@@ -47,9 +47,9 @@ static void load_h1_write_head(const struct load_options *options, const struct 
     builder_text(out, "\r\n");
 }
 
-static cy_err load_h1_prepare(struct load *load, const char **fault_out)
+static cy_err load_h1_prepare(struct load *load, struct builder *fault)
 {
-    return load_request_make(load, load_h1_write_head, fault_out);
+    return load_request_make(load, load_h1_write_head, fault);
 }
 
 static void load_h1_send(struct load_slot *slot)

@@ -14,7 +14,6 @@
 #ifndef CY_HTTP_LOAD_INTERNAL_H
 #define CY_HTTP_LOAD_INTERNAL_H
 
-#include "vm/base/builder.h"
 #include "vm/http/h1_body.h"
 #include "vm/http/load.h"
 
@@ -57,7 +56,7 @@ struct load_protocol {
     cy_bytes alpn;    /* what a secure stream must have agreed on; nothing agreed is HTTP/1 */
     bool has_streams; /* several requests at once on a connection: options.streams */
     /* Once, before any connection: the bytes of all requests. `fini` (NULL: nothing) also after it failed. */
-    cy_err (*prepare)(struct load *load, const char **fault_out);
+    cy_err (*prepare)(struct load *load, struct builder *fault);
     void (*fini)(struct load *load);
     /* Takes connection->stream, also on failure, and sets connection->carried: load_connection_opened,
      * load_connection_ended and load_connection_released tell the rest. NULL: the connection reads and writes itself,
@@ -78,11 +77,11 @@ struct load_protocol {
 
 /* -- load_request.c -------------------------------------------------------------------------------------- */
 bool load_request_has_field(const struct load_options *options, const char *name);
-/* Judges rows and fields (VALUE: what is wrong in `fault_out`), then fills load->requests and load->body. */
+/* Judges rows and fields (VALUE: what is wrong in `fault`), then fills load->requests and load->body. */
 CY_NODISCARD cy_err load_request_make(struct load *load,
                                       void (*write_head)(const struct load_options *options,
                                                          const struct load_row *row, struct builder *out),
-                                      const char **fault_out);
+                                      struct builder *fault);
 
 /* -- connections ----------------------------------------------------------------------------------------- */
 enum load_connection_state {

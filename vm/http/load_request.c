@@ -57,21 +57,24 @@ static const char *load_request_judge_row(const struct load_row *row)
 cy_err load_request_make(struct load *load,
                          void (*write_head)(const struct load_options *options, const struct load_row *row,
                                             struct builder *out),
-                         const char **fault_out)
+                         struct builder *fault)
 {
     const struct load_options *options = &load->options;
     struct builder *bytes = &load->bytes;
-    *fault_out = load_request_judge_fields(options, load->protocol->has_streams);
+    const char *wrong = load_request_judge_fields(options, load->protocol->has_streams);
     builder_bytes(bytes, options->body);
-    for (uint32_t i = 0; i < options->row_count && !*fault_out; i++) {
+    for (uint32_t i = 0; i < options->row_count && !wrong; i++) {
         const struct load_row *row = &options->rows[i];
-        *fault_out = load_request_judge_row(row);
+        wrong = load_request_judge_row(row);
         size_t begin = bytes->count;
         write_head(options, row, bytes);
         load->requests[i].head.count = bytes->count - begin;
         load->requests[i].is_head = cy_bytes_equal(row->method, CY_BYTES("HEAD"));
     }
-    if (*fault_out) return CY_ERR(VALUE);
+    if (wrong) {
+        builder_text(fault, wrong);
+        return CY_ERR(VALUE);
+    }
     CY_TRY(builder_error(bytes));
     /* Now that the bytes lie where they stay. */
     load->body = cy_bytes_slice(builder_view(bytes), 0, options->body.count);

@@ -50,18 +50,17 @@ void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cau
 {
     struct exchange_carrier *carrier = exchange->carrier;
     const struct http_request *request = &exchange->request;
-    char text[128];
+    char text[128], why[sizeof text + 3] = "";
     carrier->server->counters->upstream_failures++;
     bool has_begun = exchange->status != 0;
+    if (cy_failed(err)) snprintf(why, sizeof why, " (%s)", cy_err_describe(err, false, text, sizeof text));
     char key[160]; /* an upstream that is down is one line a second, not one for each request */
-    snprintf(key, sizeof key, "upstream %.*s: %s (%s)",
-             CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
-             cy_err_describe(err, false, text, sizeof text));
-    log_write_keyed(server_log(carrier->server), LOG_WARN, key, "upstream %.*s: %s (%s): %.*s %.*s%.*s %s %u",
-                    CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause,
-                    cy_err_describe(err, false, text, sizeof text), CY_BYTES_ARG(request->method),
-                    CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path),
-                    has_begun ? "cut off inside" : "answered",
+    snprintf(key, sizeof key, "upstream %.*s: %s%s", CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)),
+             cause, why);
+    log_write_keyed(server_log(carrier->server), LOG_WARN, key, "upstream %.*s: %s%s: %.*s %.*s%.*s %s %u",
+                    CY_BYTES_ARG(upstream_text(exchange->verdict->upstream)), cause, why,
+                    CY_BYTES_ARG(request->method), CY_BYTES_ARG(request->host), CY_BYTES_ARG(request->path),
+                    has_begun ? "is cut off inside" : "ends with",
                     (unsigned)(has_begun ? exchange->status : status));
     bool until_close = has_begun && exchange->proxy.response.body.kind != HTTP_BODY_LENGTH &&
                        !exchange->proxy.response.chunked_out;
@@ -83,16 +82,16 @@ static void proxy_on_timeout(void *owner)
         upstream_set_timer(upstream, exchange->verdict->terms.times.idle_ms);
         return;
     }
-    proxy_fail(exchange, 504, exchange->proxy.received_any ? "stopped answering" : "no answer in time",
-               CY_ERR(TIMEOUT));
+    bool began = exchange->proxy.received_any;
+    proxy_fail(exchange, 504, began ? "stopped answering" : "no answer in time",
+               began ? CY_ERR(TIMEOUT) : CY_OK);
 }
 
 /* The verdict's bound on the whole. */
 static void proxy_on_total(struct timer *timer)
 {
     struct http_proxy *proxy = CY_CONTAINER_OF(timer, struct http_proxy, total_timer);
-    proxy_fail(CY_CONTAINER_OF(proxy, struct http_exchange, proxy), 504, "the whole took too long",
-               CY_ERR(TIMEOUT));
+    proxy_fail(CY_CONTAINER_OF(proxy, struct http_exchange, proxy), 504, "the whole took too long", CY_OK);
 }
 
 /* -- connecting ------------------------------------------------------------------------------------------ */
@@ -228,7 +227,8 @@ bool proxy_retry(struct http_exchange *exchange)
     if (!upstream->used_before && !upstream->unprocessed) return false;
     if (exchange->request.body.kind != HTTP_BODY_NONE) return false;
     bool unsent = proxy->sent_bytes == 0 && !upstream->writing;
-    if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method)) return false;
+    if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method))
+        return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
     exchange->carrier->server->counters->upstream_retries++;
@@ -363,8 +363,8 @@ static void proxy_on_written(void *owner, cy_err err, size_t sent_bytes)
         return;
     }
     if (!exchange->request_body.ended) {
-        /* The upstream owes nothing while the client owes bytes. */
-        upstream_clear_timer(proxy->upstream);
+        /* The upstream owes nothing while the client owes bytes; but the rest of an answer that it has begun. */
+        if (!proxy->head_complete && !proxy->request_stopped) upstream_clear_timer(proxy->upstream);
         proxy_pump_request(exchange);
         return;
     }

@@ -220,7 +220,7 @@ static void proxy_on_stream_end(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
     struct loop_send *send = exchange->carrier->send;
-    cy_err err = cy_failed(proxy->stream_err) ? proxy->stream_err : CY_ERR(HTTP_EARLY_END);
+    cy_err err = proxy->stream_err; /* OK: an end in order, only too early */
     if (!proxy->head_complete) {
         if (proxy_retry(exchange)) return;
         proxy_fail(exchange, 502,

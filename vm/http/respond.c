@@ -114,6 +114,8 @@ bool respond_text(struct http_exchange *exchange, uint16_t status, const char *t
     cy_bytes reason = status_reason(status), detail = text ? cy_bytes_from_text(text) : CY_BYTES_NONE;
     size_t body_bytes = sizeof "500 \n" - 1 + reason.count + (text ? detail.count + 2 : 0);
     struct head_writer writer;
+    /* Else its body would be sent behind this (respond_continue). */
+    DCHECK(!exchange->verdict || exchange->verdict->kind != HTTP_VERDICT_RESPOND);
     exchange->keep_alive = carrier->type->may_keep(carrier, true);
     head_open(&writer, server_buffers(server), RESPOND_FIXED_BYTES + body_bytes);
     carrier->type->put_status(carrier, &writer, status, reason);
@@ -133,8 +135,6 @@ bool respond_text(struct http_exchange *exchange, uint16_t status, const char *t
     struct buffer *head = head_close(&writer);
     if (!head) return false;
     exchange->status = status;
-    exchange->body_offset =
-        SIZE_MAX - LIMIT_HTTP_WRITE_SLICE_BYTES; /* a verdict's body is not sent behind this */
     respond_begin_write(exchange, head, EXCHANGE_WRITE_RESPOND);
     carrier_write(carrier, (size_t)(head_end - head->data), true);
     return true;

@@ -139,19 +139,38 @@ uint8_t server_format_peer(struct stream *stream, char text[SERVER_PEER_TEXT_BYT
     return (uint8_t)view.count;
 }
 
+/* `why` is also what lines are counted by: that nobody could go must not hide that others did. */
 static void server_make_room(struct http_server *server, const char *why)
 {
+    static const char nobody[] = "nobody let us wait";
     uint32_t count = connection_evict(server);
-    log_write_keyed(server_log(server), LOG_WARN, why,
-                    "%s: %u of them; closed %u that let us wait the longest", why,
-                    (unsigned)server->counters->connections_open + count, count);
+    unsigned before = (unsigned)server->counters->connections_open + count;
+    if (count)
+        log_write_keyed(server_log(server), LOG_WARN, why,
+                        "%s: %u of them; closed %u that let us wait the longest", why, before, count);
+    else
+        log_write_keyed(server_log(server), LOG_WARN, nobody,
+                        "%s: %u of them; %s for long enough to be closed", why, before, nobody);
 }
+
+static const char server_full_text[] = "as many clients as may be",
+                  server_early_text[] = "almost as many clients as may be";
 
 bool server_has_room(struct http_server *server)
 {
     uint64_t max = server->options.connections_max;
-    if (server->counters->connections_open >= max) server_make_room(server, "as many clients as may be");
+    if (server->counters->connections_open >= max) server_make_room(server, server_full_text);
     return server->counters->connections_open < max;
+}
+
+void server_client_left(struct http_server *server)
+{
+    CHECK(server->counters->connections_open > 0);
+    server->counters->connections_open--;
+    if (!server->full || server->counters->connections_open >= server->options.connections_max) return;
+    server->full = false;
+    for (struct http_listener *listener = server->listeners; listener; listener = listener->next)
+        if (listener->socket) loop_accept_again(listener->socket);
 }
 
 /* -- listening ------------------------------------------------------------------------------------------- */
@@ -163,6 +182,30 @@ void server_serve(struct http_listener *listener, struct stream *owned_stream)
         cy_failed(tls_server_stream(listener->tls, connection_alpn(server), owned_stream, &owned_stream)))
         return;
     connection_start(server, owned_stream);
+}
+
+/* Places for who waits. Whoever holds a body or an answer may stay for LIMIT_HTTP_OWING_MS, so a table that is full may
+ * have nobody in it who can go: a few places are kept free before that, and where there is none newcomers wait in the
+ * kernel's queue rather than be reset. */
+static uint32_t server_on_room(struct loop_accept *accept)
+{
+    struct http_server *server = CY_CONTAINER_OF(accept, struct http_listener, accept)->server;
+    uint64_t max = server->options.connections_max, now_ms = loop_now_ms(server->options.loop);
+    uint64_t reserve = max / LIMIT_HTTP_RESERVE_PART, open = server->counters->connections_open;
+    if (reserve > LIMIT_HTTP_EVICT_BATCH) reserve = LIMIT_HTTP_EVICT_BATCH;
+    if (open >= max) {
+        server_make_room(server, server_full_text);
+    } else if (open + reserve > max && now_ms >= server->evict_early_ms) {
+        uint32_t count = connection_evict(server);
+        if (count)
+            log_write_keyed(server_log(server), LOG_WARN, server_early_text,
+                            "%s: %u of %u; closed %u that let us wait the longest", server_early_text,
+                            (unsigned)open, (unsigned)max, count);
+        if (count < reserve) server->evict_early_ms = now_ms + LIMIT_HTTP_EVICT_PAUSE_MS;
+    }
+    open = server->counters->connections_open;
+    server->full = open >= max;
+    return server->full ? 0 : (uint32_t)(max - open);
 }
 
 static void server_on_accept(struct loop_op *op)
@@ -234,6 +277,7 @@ cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, 
     listener->accept.op.done = server_on_accept;
     listener->tls = tls ? tls_server_ref(tls) : NULL;
     if (listener_out) *listener_out = listener;
+    listener->accept.room = server_on_room;
     listener->accept.starved = server_on_starved;
     listener->next = server->listeners;
     server->listeners = listener;
@@ -330,6 +374,8 @@ static void server_on_drain_timer(struct timer *timer)
     struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, drain_timer);
     void (*drained)(void *) = server->drained;
     server->drained = NULL;
+    loop_timer_clear(server->options.loop, &server->idle_timer);
+    loop_timer_clear(server->options.loop, &server->stop_timer);
     if (drained) drained(server->options.context);
 }
 
@@ -342,6 +388,7 @@ void http_server_stop_now(struct http_server *server)
 static void server_on_stop_timer(struct timer *timer)
 {
     struct http_server *server = CY_CONTAINER_OF(timer, struct http_server, stop_timer);
+    if (!server->connections) return; /* the last one has just left */
     log_write(server_log(server), LOG_WARN,
               "the time to stop is over: %u connections are cut off, %u of them tunnels",
               (unsigned)server->counters->connections_open, (unsigned)server->counters->tunnels_open);

@@ -74,8 +74,7 @@ void connection_close(struct http_connection *connection)
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
-    CHECK(server->counters->connections_open > 0);
-    server->counters->connections_open--;
+    server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
 }
@@ -110,23 +109,21 @@ static void connection_finish(struct http_connection *connection, bool client_is
 /* -- making room ----------------------------------------------------------------------------------------- */
 
 /* Since when we have been waiting for this client, which is what may be held against it; UINT64_MAX: we are not, or not
- * for long enough. Inside a handshake, between requests, inside a head, and behind its last answer nothing is owed to it;
- * inside a body, and while it does not take what we send, it owes. */
+ * for long enough. Inside a handshake, between requests, inside a head, and behind its last answer nothing is owed to
+ * it; inside a body, and while it does not take what we send, it owes. */
 static uint64_t connection_waits_since(const struct server_connection *listed, uint64_t now_ms)
 {
     const struct http_connection *connection =
         (const struct http_connection *)((const char *)listed - offsetof(struct http_connection, listed));
     const struct exchange_carrier *carrier = &connection->carrier;
     const struct http_exchange *exchange = carrier->exchange;
-    uint64_t since_ms = UINT64_MAX;
     if (!connection->stream || carrier->tunnel) return UINT64_MAX;
     if (!exchange || (exchange->phase == EXCHANGE_HEAD && !carrier->writing))
         return connection->quiet_since_ms;
-    if (carrier->timer_kind == CARRIER_TIMER_BODY) since_ms = exchange->wait_since_ms;
-    if (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing)
-        since_ms = carrier->timer.due_ms - carrier->server->options.body_idle_timeout_ms;
-    if (since_ms >= now_ms || now_ms - since_ms < LIMIT_HTTP_OWING_MS) return UINT64_MAX;
-    return since_ms;
+    bool owes = carrier->timer_kind == CARRIER_TIMER_BODY ||
+                (carrier->timer_kind == CARRIER_TIMER_WRITE && carrier->writing);
+    if (!owes || now_ms - carrier->timer_since_ms < LIMIT_HTTP_OWING_MS) return UINT64_MAX;
+    return carrier->timer_since_ms;
 }
 
 /* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
@@ -212,8 +209,7 @@ static void connection_hand_over_h2(struct http_connection *connection)
     connection->carrier.input = NULL;
     connection->stream = NULL;
     h2_server_start(server, stream);
-    CHECK(server->counters->connections_open > 0);
-    server->counters->connections_open--;
+    server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
 }
@@ -432,20 +428,22 @@ cy_bytes connection_alpn(const struct http_server *server)
     return server->options.refuses_http2 ? CY_BYTES("\x08http/1.1") : CY_BYTES("\x02h2\x08http/1.1");
 }
 
-/* Strangers and their scanners fail in many ways, none of which is an error of ours. */
+/* Strangers and their scanners fail in many ways, none of which is an error of ours; but an operator must be able to see
+ * why a client of theirs does not come through. One line a second for each reason. */
 static void connection_on_unready(struct http_connection *connection, cy_err err)
 {
     char text[128];
-    if (!cy_is(err, CY_ERR_CANCELLED))
-        log_write(server_log(connection->carrier.server), LOG_DEBUG, "client %.*s: no connection: %s (%d)",
-                  CY_BYTES_ARG(connection_peer_text(&connection->carrier)),
-                  cy_err_describe(err, false, text, sizeof text), (int)err.detail);
+    if (cy_is(err, CY_ERR_CANCELLED)) return; /* we ended it */
+    const char *why = cy_err_describe(err, false, text, sizeof text);
+    log_write_keyed(server_log(connection->carrier.server), LOG_INFO, why,
+                    "client %.*s: no connection was made: %s (%d)",
+                    CY_BYTES_ARG(connection_peer_text(&connection->carrier)), why, (int)err.detail);
 }
 
 static void connection_on_ready(struct stream_ready *ready)
 {
     struct http_connection *connection = CY_CONTAINER_OF(ready, struct http_connection, ready);
-    cy_err err = ready->err;
+    cy_err err = ready->err; /* `ready` and `read` are one place */
     connection->preparing = false;
     memset(&connection->read, 0, sizeof connection->read);
     connection->read.done = connection_on_read;
@@ -468,7 +466,7 @@ static void connection_on_ready(struct stream_ready *ready)
                   "client %.*s agreed on %.*s, which is not there",
                   CY_BYTES_ARG(connection_peer_text(&connection->carrier)), CY_BYTES_ARG(info->alpn));
     else
-        connection_on_unready(connection, ready->err);
+        connection_on_unready(connection, err);
     /* Why it failed may be on its way to the client as an alert, and the client may be sending on. */
     if (cy_failed(err) && stream_unwrap(&connection->stream))
         connection_finish(connection, true);

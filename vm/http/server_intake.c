@@ -50,8 +50,7 @@ static struct stream *intake_end(struct server_intake *intake)
     loop_timer_clear(server->options.loop, &intake->timer);
     buffer_unref(&intake->input);
     intake->stream = NULL;
-    CHECK(server->counters->connections_open > 0);
-    server->counters->connections_open--;
+    server_client_left(server);
     return stream;
 }
 

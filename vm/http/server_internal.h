@@ -74,7 +74,6 @@ struct http_exchange {
     uint64_t drained_bytes;
     uint64_t start_ns;       /* when its head was there; 0: never */
     uint64_t sent_bytes;     /* given to the carrier for the client, heads included */
-    uint64_t wait_since_ms;  /* for more of the request's body */
     uint32_t slack_ms;       /* how long we would still wait for it; more with each byte */
     size_t body_offset;      /* of a RESPOND body: what has been written */
     uint16_t status;         /* of the final answer; 0: none begun */
@@ -171,6 +170,8 @@ struct http_server {
     int64_t date_second;
     uint32_t live_count; /* connections, intakes and listeners whose completions may still come */
     uint32_t listening_count;
+    uint64_t evict_early_ms; /* quiet clients are not looked for before, while places are free */
+    bool full;               /* newcomers are kept waiting in the kernel's queue until a place is free */
     bool draining;
     bool freed; /* by its owner: memory goes with the last completion */
     char date[SERVER_DATE_BYTES + 1];
@@ -182,6 +183,8 @@ struct buffer_pool *server_buffers(struct http_server *server);
 struct log *server_log(struct http_server *server);
 void server_release(struct http_server *server); /* one live thing less */
 void server_check_drained(struct http_server *server);
+/* One client less: its place is free for whoever waits. */
+void server_client_left(struct http_server *server);
 void server_link(struct http_server *server, struct server_connection *connection);
 void server_unlink(struct http_server *server, struct server_connection *connection);
 /* "127.0.0.1"; gives the number of bytes. */
@@ -253,7 +256,8 @@ uint32_t proxy_pipe_bytes(const struct http_exchange *exchange, const struct rel
 void proxy_done(struct http_exchange *exchange);
 /* Lets go of the upstream without an answer. */
 void proxy_cancel(struct http_exchange *exchange);
-/* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. */
+/* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. `err` stands in
+ * the log behind `cause`; OK where that says everything. */
 void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cause, cy_err err);
 /* True when the connection was a reused one that died before answering and the request goes out again on a
  * new one. */

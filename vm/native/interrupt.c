@@ -10,7 +10,7 @@
  * Invariant: the first signal only becomes something to read (vm/sys/signals.c): nothing of the program happens between
  *            two instructions, and a native that computes for long is not interrupted. The second one is the
  *            system's: it ends the process also inside of such a native, or of a print into a pipe that nobody reads.
- * Not here: servers, which drain (serve.c); a master and its workers (vm/net/master.c); the REPL (repl.c).
+ * Not here: servers, which drain (serve.c), and give the signals back when they have drained; a master and its workers (vm/net/master.c); the REPL (repl.c).
  */
 #include "vm/native/interrupt.h"
 
@@ -24,6 +24,8 @@ enum { INTERRUPT_TURNS_PER_LOOK = 16 };
 
 void interrupt_init(struct interrupt *interrupt) { *interrupt = (struct interrupt){.descriptor = -1}; }
 
+static const int interrupt_signals[] = {SIGINT, SIGTERM};
+
 /* Who started us may want it ignored (a job of a shell's script in the background), and blocking would undo that. */
 static bool interrupt_is_ignored(int number)
 {
@@ -33,11 +35,10 @@ static bool interrupt_is_ignored(int number)
 
 cy_err interrupt_open(struct runtime *runtime)
 {
-    static const int wanted[] = {SIGINT, SIGTERM};
-    int signals[CY_COUNT_OF(wanted)];
+    int signals[CY_COUNT_OF(interrupt_signals)];
     size_t count = 0;
-    for (size_t i = 0; i < CY_COUNT_OF(wanted); i++)
-        if (!interrupt_is_ignored(wanted[i])) signals[count++] = wanted[i];
+    for (size_t i = 0; i < CY_COUNT_OF(interrupt_signals); i++)
+        if (!interrupt_is_ignored(interrupt_signals[i])) signals[count++] = interrupt_signals[i];
     return count == 0 ? CY_OK : signals_catch(signals, count, &runtime->interrupt.descriptor);
 }
 
@@ -50,7 +51,11 @@ static void interrupt_end(struct runtime *runtime, bool blocked)
 
 void interrupt_close(struct runtime *runtime) { interrupt_end(runtime, false); }
 
-void interrupt_hand_over(struct runtime *runtime) { interrupt_end(runtime, true); }
+void interrupt_hand_over(struct runtime *runtime)
+{
+    runtime->interrupt.handed_over = runtime->interrupt.descriptor >= 0;
+    interrupt_end(runtime, true);
+}
 
 static void interrupt_take(struct runtime *runtime)
 {
@@ -62,13 +67,24 @@ static void interrupt_take(struct runtime *runtime)
     vm_cancel_instance(runtime->vm, runtime->instance);
 }
 
+static void interrupt_wait(struct interrupt *interrupt)
+{
+    interrupt->waiting = true;
+    loop_ready(interrupt->socket, &interrupt->ready);
+}
+
 static void interrupt_ready(struct loop_op *op)
 {
     struct runtime *runtime =
         CY_CONTAINER_OF(CY_CONTAINER_OF(op, struct loop_ready, op), struct runtime, interrupt.ready);
-    if (cy_failed(op->err)) return;
+    struct interrupt *interrupt = &runtime->interrupt;
+    interrupt->waiting = false;
+    if (cy_failed(op->err)) {
+        if (interrupt->wanted_back) interrupt_take_back(runtime);
+        return;
+    }
     interrupt_take(runtime);
-    if (runtime->interrupt.socket) loop_ready(runtime->interrupt.socket, &runtime->interrupt.ready);
+    if (interrupt->socket) interrupt_wait(interrupt);
 }
 
 cy_err interrupt_watch(struct runtime *runtime)
@@ -78,8 +94,24 @@ cy_err interrupt_watch(struct runtime *runtime)
     interrupt->ready.op.done = interrupt_ready;
     interrupt->ready.want_read = true;
     CY_TRY(loop_socket_watch(runtime->loop, interrupt->descriptor, &interrupt->socket));
-    loop_ready(interrupt->socket, &interrupt->ready);
+    interrupt_wait(interrupt);
     return CY_OK;
+}
+
+void interrupt_take_back(struct runtime *runtime)
+{
+    struct interrupt *interrupt = &runtime->interrupt;
+    if (!interrupt->handed_over || runtime->closing) return;
+    interrupt->wanted_back = interrupt->waiting;
+    if (interrupt->waiting) return; /* handed over in this turn of the loop: in its next one, then */
+    interrupt->handed_over = false;
+    cy_err err = interrupt_open(runtime);
+    if (!cy_failed(err) && runtime->loop) err = interrupt_watch(runtime);
+    if (cy_failed(err)) { /* they end the process then: better than nothing that does */
+        log_write(&runtime->log, LOG_WARN, "signals: %s", cy_err_text(err, false));
+        interrupt_close(runtime);
+    }
+    signals_unblock(interrupt_signals, CY_COUNT_OF(interrupt_signals));
 }
 
 void interrupt_look(struct runtime *runtime)

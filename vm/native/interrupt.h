@@ -12,6 +12,9 @@ struct runtime;
 struct interrupt {
     int descriptor; /* -1: the signals do what they do, or somebody else has them */
     int signal;     /* the one that came; 0: none */
+    bool waiting;   /* `ready` is outstanding */
+    bool handed_over;
+    bool wanted_back; /* once `ready` is complete */
     uint32_t turn_count;
     struct loop_socket *socket;
     struct loop_ready ready;
@@ -26,6 +29,9 @@ CY_NODISCARD cy_err interrupt_watch(struct runtime *runtime);
 void interrupt_look(struct runtime *runtime);
 /* Leaves the signals to a server or a master, which open their own: they are blocked until then. */
 void interrupt_hand_over(struct runtime *runtime);
+/* Whoever they were left to has closed its own: they cancel what runs again, also one that came meanwhile and was not
+ * read. Does nothing unless they were handed over. */
+void interrupt_take_back(struct runtime *runtime);
 /* Nothing is left to cancel: the signals do what they do. */
 void interrupt_close(struct runtime *runtime);
 

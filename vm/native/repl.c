@@ -226,6 +226,7 @@ enum repl_outcome repl_run(struct repl *repl, struct program *owned_program, cy_
 static cy_err repl_open_in(struct repl *repl, bool interactive)
 {
     static const int signals[] = {SIGINT};
+    CY_TRY(runtime_open_rules(repl->runtime));
     CY_TRY(runtime_open(repl->runtime));
     if (interactive) CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &repl->signals));
     return instance_new(repl->runtime->vm, repl->program, &repl->runtime->instance, NULL);

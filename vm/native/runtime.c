@@ -146,9 +146,11 @@ struct runtime_checking {
 static void runtime_check_done(struct configuring *configuring, cy_value result)
 {
     struct runtime_checking *checking = configuring->runtime->checking;
+    struct serve_addresses addresses = {.count = 0};
     checking->exit_code = configuring->exit_code;
-    if (checking->exit_code == EXIT_CODE_OK && !serve_take_result(configuring->runtime, result, false))
+    if (checking->exit_code == EXIT_CODE_OK && !serve_read_result(configuring->runtime, result, &addresses))
         checking->exit_code = EXIT_CODE_PROGRAM;
+    serve_addresses_fini(addresses.rows, &addresses.count);
     if (checking->exit_code == EXIT_CODE_OK && !serve_extra_check(configuring->runtime, result))
         checking->exit_code = EXIT_CODE_CONFIGURATION;
     checking->ended = true;
@@ -390,8 +392,7 @@ static void runtime_close(struct runtime *runtime)
     runtime_output_shut(runtime);
 }
 
-/* The rules are opened before anything runs: the folders stay the ones that they were then. */
-static cy_err runtime_open_rules(struct runtime *runtime)
+cy_err runtime_open_rules(struct runtime *runtime)
 {
     const char *fault, *paths = getenv("CROWNY_PATHS");
     cy_err err = path_rules_new(runtime->options->path_rules, runtime->options->path_rule_count,
@@ -446,6 +447,7 @@ cy_err runtime_new(const struct runtime_options *options, struct runtime **runti
     builder_init(&runtime->wanted);
     log_init(&runtime->log);
     interrupt_init(&runtime->interrupt);
+    runtime->serving.signals_descriptor = -1;
     input_init(&runtime->input_stream);
     *runtime_out = runtime;
     return CY_OK;

@@ -99,6 +99,12 @@ struct serve_address {
     struct http_listener *listener;
 };
 
+/* Those that a generation names. */
+struct serve_addresses {
+    struct serve_address rows[LIMIT_SERVE_LISTEN];
+    uint32_t count;
+};
+
 /* The serving side of http.serve. */
 struct serving {
     bool active;
@@ -116,7 +122,8 @@ struct serving {
     uint64_t stop_asked_ms;             /* without a master: when the first signal came; 0: none did */
     struct loop_socket *signals_socket; /* without a master: SIGTERM and SIGINT */
     struct loop_ready signals_ready;
-    int signals_descriptor;
+    struct timer signals_timer; /* nothing is served any more: until they are given back */
+    int signals_descriptor;     /* -1: none */
     struct loop_socket *link_socket;
     struct loop_ready link_ready;
     struct spare_list spare_calls; /* of struct http_call */
@@ -207,6 +214,9 @@ void runtime_request_exit(struct runtime *runtime, int exit_code);
 
 /* The parts of runtime_run, for the REPL: memory and options; the VM; giving back all of it. */
 CY_NODISCARD cy_err runtime_new(const struct runtime_options *options, struct runtime **runtime_out);
+/* First: the folders of --allow and --deny are opened before anything runs, and stay the ones that they were then.
+ * Which one failed is told. */
+CY_NODISCARD cy_err runtime_open_rules(struct runtime *runtime);
 CY_NODISCARD cy_err runtime_open(struct runtime *runtime);
 void runtime_free(struct runtime **runtime);
 
@@ -281,9 +291,12 @@ void serve_begin(struct runtime *runtime);
 CY_NODISCARD cy_err serve_addresses_read(struct vm *vm, cy_value list, struct serve_address *rows,
                                          uint32_t *count_out, struct builder *fault);
 void serve_addresses_fini(struct serve_address *rows, uint32_t *count);
-/* What configure returned may say where to listen. Checks it, and with `take` uses it: all of it before the server
- * listens, afterwards what TLS the addresses have. False after a message on stderr. */
-CY_NODISCARD bool serve_take_result(struct runtime *runtime, cy_value result, bool take);
+/* What configure returned may say where to listen (`count` 0: it does not). False after a message on stderr; all that
+ * may fail does so here, before a generation is adopted. */
+CY_NODISCARD bool serve_read_result(struct runtime *runtime, cy_value result,
+                                    struct serve_addresses *addresses_out);
+/* Before the server listens all of it, afterwards what TLS the addresses have. */
+void serve_use_addresses(struct runtime *runtime, struct serve_addresses *owned_addresses);
 CY_NODISCARD bool serve_listen(struct runtime *runtime);
 
 void serve_fini(struct runtime *runtime);

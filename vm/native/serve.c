@@ -6,9 +6,11 @@
  *   goes on
  *
  * In:   the options map, requests of vm/http. Out: calls of `handle`, verdicts for vm/http.
- * Invariant: every exchange that on_request shows is answered once, or was taken back by on_gone.
+ * Invariant: every exchange that on_request shows is answered once, or was taken back by on_gone. Without a master the
+ *       signals are ours from the call until nothing is served any more, and the program's before and after.
  * Not here: workers and restarts (vm/net/master.c), carrying verdicts out (vm/http).
  */
+#include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/native/native_http.h"
@@ -18,8 +20,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define SERVE_DESCRIPTORS_OWN 24 /* the loop's, listeners, the channel, c-ares, stdio */
+#define SERVE_PIPE_PART \
+    16 /* one pipe for so many descriptors: an eighth of them; bodies beyond that are copied */
 
 /* One request inside the handler. Pooled: the steady state allocates nothing here. */
 struct http_call {
@@ -120,9 +125,43 @@ static void serve_on_gone(void *context, struct http_exchange *exchange)
 }
 
 /* -- the end ------------------------------------------------------------------------------------------------------ */
+
+static void serve_close_signals(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
+    if (serving->signals_descriptor >= 0) close(serving->signals_descriptor);
+    serving->signals_descriptor = -1;
+}
+
+static void serve_give_back_signals(struct runtime *runtime)
+{
+    serve_close_signals(runtime);
+    interrupt_take_back(runtime);
+}
+
+static void serve_on_signals_timer(struct timer *timer)
+{
+    serve_give_back_signals(CY_CONTAINER_OF(timer, struct runtime, serving.signals_timer));
+}
+
+/* Nothing is served any more, and what main still does must end with a signal. A second one that was sent with the
+ * first is for the server, though nothing may be left of that. */
+static void serve_leave_signals(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    uint64_t asked_ms = serving->stop_asked_ms, past_ms = loop_now_ms(runtime->loop) - asked_ms;
+    if (runtime->link) return;
+    if (asked_ms != 0 && past_ms < SIGNALS_PAUSE_MS)
+        loop_timer_set(runtime->loop, &serving->signals_timer, SIGNALS_PAUSE_MS - past_ms);
+    else
+        serve_give_back_signals(runtime);
+}
+
 static void serve_finish(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
+    serve_leave_signals(runtime);
     if (!serving->active) return;
     serving->active = false;
     vm_complete(runtime->vm, serving->ticket, value_nil());
@@ -153,6 +192,7 @@ static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
 void serve_begin(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
+    CHECK(!serving->stopping);
     if (!serve_listen(runtime)) return;
     serving->ready = true;
     runtime_output_detach(runtime);
@@ -198,7 +238,7 @@ static void serve_on_signal(struct runtime *runtime)
     if (serving->stop_asked_ms == 0) {
         serving->stop_asked_ms = now_ms;
         serve_stop(runtime, 0);
-    } else if (now_ms - serving->stop_asked_ms >= SIGNALS_PAUSE_MS && serving->ready) {
+    } else if (now_ms - serving->stop_asked_ms >= SIGNALS_PAUSE_MS && serving->undrained_count > 0) {
         http_server_stop_now(runtime->server);
         if (serving->admin_server) http_server_stop_now(serving->admin_server);
     }
@@ -225,6 +265,7 @@ static cy_err serve_watch(struct runtime *runtime)
         loop_ready(serving->link_socket, &serving->link_ready);
         return CY_OK;
     }
+    serving->signals_timer.fire = serve_on_signals_timer;
     interrupt_hand_over(runtime);
     static const int signals[] = {SIGTERM, SIGINT};
     CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &serving->signals_descriptor));
@@ -302,13 +343,17 @@ static void serve_forget_options(struct serving *serving)
     serving->bounds = (struct http_server_options){0};
 }
 
-/* Half of the descriptors for clients, so that each finds one for its upstream: a client that was let in must not be
- * told 502 because others idle. */
-static uint32_t serve_connections_max(void)
+/* Shares the descriptors out: a part for pipes, and half of the rest for clients, so that each finds one for its
+ * upstream. Who was let in must not be told 502 because others idle or read slowly. Gives how many clients. */
+static uint32_t serve_share_descriptors(struct loop *loop)
 {
     uint32_t descriptors = process_raise_descriptors();
-    uint32_t half = descriptors > 2 * SERVE_DESCRIPTORS_OWN ? (descriptors - SERVE_DESCRIPTORS_OWN) / 2 : 1;
-    return half < LIMIT_CONNECTIONS ? half : LIMIT_CONNECTIONS;
+    uint32_t left = descriptors > SERVE_DESCRIPTORS_OWN ? descriptors - SERVE_DESCRIPTORS_OWN : 0;
+    uint32_t pipes = left / SERVE_PIPE_PART < LIMIT_PIPES ? left / SERVE_PIPE_PART : LIMIT_PIPES;
+    loop_set_pipes_max(loop, pipes);
+    uint32_t clients = (left - 2 * pipes) / 2;
+    if (clients == 0) return 1;
+    return clients < LIMIT_CONNECTIONS ? clients : LIMIT_CONNECTIONS;
 }
 
 static cy_err serve_open_server(struct runtime *runtime)
@@ -323,7 +368,7 @@ static cy_err serve_open_server(struct runtime *runtime)
     options.context = runtime;
     options.on_request = serve_on_request;
     options.on_gone = serve_on_gone;
-    options.connections_max = serve_connections_max();
+    options.connections_max = serve_share_descriptors(runtime->loop);
     options.counters = serve_metrics_own(runtime);
     CY_TRY(http_server_new(&options, &runtime->server));
     if (!runtime->serving.spare_calls.block_bytes) /* a program may serve once more after a failure */
@@ -345,8 +390,10 @@ enum native_outcome serve_start(struct runtime *runtime, struct native_call *cal
     }
     cy_err err = serve_open_server(runtime);
     if (!cy_failed(err)) err = serve_generation_first(runtime);
-    if (cy_failed(err))
+    if (cy_failed(err)) {
+        if (runtime->loop) serve_leave_signals(runtime); /* a program may catch this and go on */
         return native_fail(call, err, "http.serve: %s", cy_err_text(err, vm_korean(call->vm)));
+    }
     runtime->serving.active = true;
     runtime->serving.ticket = native_wait(call, serve_cancelled, runtime);
     return NATIVE_WAIT;
@@ -358,7 +405,8 @@ void serve_fini(struct runtime *runtime)
     http_server_free(&runtime->server);
     http_server_free(&serving->admin_server);
     if (serving->link_socket) loop_socket_close(&serving->link_socket);
-    if (serving->signals_socket) loop_socket_close(&serving->signals_socket);
+    if (runtime->loop) loop_timer_clear(runtime->loop, &serving->signals_timer);
+    serve_close_signals(runtime);
     serve_generation_fini(runtime);
     serve_addresses_close(runtime);
     struct serve_extra extra = serving->extra; /* the log is still written to: serve_extra_close */
@@ -371,3 +419,4 @@ void serve_fini(struct runtime *runtime)
 void serve_free_calls(struct runtime *runtime) { spare_fini(&runtime->serving.spare_calls); }
 
 #undef SERVE_DESCRIPTORS_OWN
+#undef SERVE_PIPE_PART

@@ -51,6 +51,19 @@ static bool serve_generation_adopt(struct configuring *configuring)
     return true;
 }
 
+/* What may fail comes before the first change: a generation that is refused has left nothing behind. */
+static bool serve_generation_take(struct configuring *configuring, cy_value result)
+{
+    struct runtime *runtime = configuring->runtime;
+    struct serve_addresses addresses = {.count = 0};
+    if (configuring->exit_code == EXIT_CODE_OK && !serve_read_result(runtime, result, &addresses))
+        configuring->exit_code = EXIT_CODE_PROGRAM;
+    bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring);
+    if (adopted) serve_use_addresses(runtime, &addresses);
+    serve_addresses_fini(addresses.rows, &addresses.count);
+    return adopted;
+}
+
 static void serve_generation_take_banner(struct runtime *runtime, cy_value result)
 {
     struct serving *serving = &runtime->serving;
@@ -66,10 +79,12 @@ static void serve_generation_take_banner(struct runtime *runtime, cy_value resul
 
 static void serve_generation_first_done(struct configuring *configuring, cy_value result)
 {
+    if (configuring->runtime->serving.stopping) { /* main goes on, and nothing may begin behind its back */
+        configuring_free(&configuring);
+        return;
+    }
     struct runtime *runtime = configuring->runtime;
-    if (configuring->exit_code == EXIT_CODE_OK && !serve_take_result(runtime, result, true))
-        configuring->exit_code = EXIT_CODE_PROGRAM;
-    if (configuring->exit_code == EXIT_CODE_OK && serve_generation_adopt(configuring)) {
+    if (serve_generation_take(configuring, result)) {
         serve_generation_take_banner(runtime, result);
         if (serve_extra_begin(runtime, result))
             serve_begin(runtime);
@@ -88,9 +103,7 @@ static void serve_generation_reload_done(struct configuring *configuring, cy_val
         log_write(&runtime->log, LOG_INFO, "generation %u was overtaken by generation %u",
                   configuring->number, runtime->serving.generation_number);
     } else {
-        /* What may fail comes before the first change: a generation that is refused has left nothing behind. */
-        bool adopted = configuring->exit_code == EXIT_CODE_OK && serve_take_result(runtime, result, false) &&
-                       serve_generation_adopt(configuring) && serve_take_result(runtime, result, true);
+        bool adopted = serve_generation_take(configuring, result);
         log_write(&runtime->log, adopted ? LOG_INFO : LOG_ERROR, "generation %u %s", configuring->number,
                   adopted ? "is serving" : "was refused; the one before it stays");
         if (adopted) serve_extra_change(runtime, result);

@@ -175,31 +175,34 @@ static bool serve_has_addresses(struct runtime *runtime)
     return false;
 }
 
-bool serve_take_result(struct runtime *runtime, cy_value result, bool take)
+bool serve_read_result(struct runtime *runtime, cy_value result, struct serve_addresses *addresses_out)
 {
-    struct serving *serving = &runtime->serving;
-    struct serve_address rows[LIMIT_SERVE_LISTEN];
-    uint32_t count;
     cy_value list;
+    addresses_out->count = 0;
     if (result.tag != TAG_MAP || !map_get_text(runtime->vm, result, CY_BYTES("listen"), &list) ||
         value_is_nil(list))
         return serve_has_addresses(runtime);
     struct builder fault;
     builder_init(&fault);
-    cy_err err = serve_addresses_read(runtime->vm, list, rows, &count, &fault);
+    cy_err err = serve_addresses_read(runtime->vm, list, addresses_out->rows, &addresses_out->count, &fault);
     if (cy_failed(err))
         fprintf(stderr, "%s: configure: %.*s\n", runtime->options->program_name,
                 CY_BYTES_ARG(builder_view(&fault)));
     builder_fini(&fault);
-    if (cy_failed(err)) return false;
-    if (take && serving->ready) {
-        serve_swap(runtime, rows, count);
-    } else if (take) {
-        serve_addresses_fini(serving->listen, &serving->listen_count);
-        memcpy(serving->listen, rows, count * sizeof *rows);
-        serving->listen_count = count;
-        return true;
+    return !cy_failed(err);
+}
+
+void serve_use_addresses(struct runtime *runtime, struct serve_addresses *owned_addresses)
+{
+    struct serving *serving = &runtime->serving;
+    if (owned_addresses->count == 0) return;
+    if (serving->ready) {
+        serve_swap(runtime, owned_addresses->rows, owned_addresses->count);
+        serve_addresses_fini(owned_addresses->rows, &owned_addresses->count);
+        return;
     }
-    serve_addresses_fini(rows, &count);
-    return true;
+    serve_addresses_fini(serving->listen, &serving->listen_count);
+    memcpy(serving->listen, owned_addresses->rows, owned_addresses->count * sizeof owned_addresses->rows[0]);
+    serving->listen_count = owned_addresses->count;
+    owned_addresses->count = 0;
 }

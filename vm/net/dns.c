@@ -240,9 +240,13 @@ static cy_err dns_start(struct dns *dns)
     status = ares_init_options(&dns->channel, &options,
                                ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
     if (status != ARES_SUCCESS) return dns_error_of(status);
+    /* Without its servers it would ask the system's: no channel then, so that the next name finds the list as bad. */
+    status = dns->servers ? ares_set_servers_ports_csv(dns->channel, dns->servers) : ARES_SUCCESS;
+    if (status != ARES_SUCCESS) {
+        ares_destroy(dns->channel);
+        return status == ARES_ENOMEM ? CY_ERR(NO_MEMORY) : CY_ERR(BAD_ADDRESS);
+    }
     dns->channel_started = true;
-    if (dns->servers && ares_set_servers_ports_csv(dns->channel, dns->servers) != ARES_SUCCESS)
-        return CY_ERR(BAD_ADDRESS);
     return CY_OK;
 }
 
@@ -368,10 +372,12 @@ cy_err dns_set_servers(struct dns *dns, const char *servers)
     char *copy = mem_alloc(bytes);
     if (!copy) return CY_ERR(NO_MEMORY);
     memcpy(copy, servers, bytes);
+    if (dns->channel_started && ares_set_servers_ports_csv(dns->channel, servers) != ARES_SUCCESS) {
+        mem_free(copy);
+        return CY_ERR(BAD_ADDRESS);
+    }
     mem_free(dns->servers);
     dns->servers = copy;
-    if (dns->channel_started && ares_set_servers_ports_csv(dns->channel, servers) != ARES_SUCCESS)
-        return CY_ERR(BAD_ADDRESS);
     return CY_OK;
 }
 

@@ -25,7 +25,9 @@ struct dns_query {
     void *entry;
 };
 CY_NODISCARD cy_err dns_new(struct loop *loop, struct dns **dns_out);
-/* Asks these name servers, "127.0.0.1:53,[::1]:53", instead of the system's. */
+/* Asks these name servers, "127.0.0.1:53,[::1]:53", instead of the system's: a server of the tests, so far.
+ * BAD_ADDRESS: no such list, and the one before it stays; before the first look-up that is not known yet, and each
+ * look-up then says so. */
 CY_NODISCARD cy_err dns_set_servers(struct dns *dns, const char *servers);
 /* Not from inside a `done`. Let the loop turn once more before loop_free: descriptors that were watched still have to
  * complete. */

@@ -57,6 +57,7 @@ cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loo
     struct loop *loop = mem_alloc_zeroed(sizeof *loop);
     if (!loop) return CY_ERR(NO_MEMORY);
     loop->backend = backend;
+    loop->pipe_count_max = LIMIT_PIPES;
     cy_err err = backend->open(loop, context, &loop->state);
     if (cy_failed(err)) {
         mem_free(loop);
@@ -130,7 +131,6 @@ cy_err loop_flush(struct loop *loop)
     return CY_OK;
 }
 
-const char *loop_backend_name(const struct loop *loop) { return loop->backend->name; }
 uint64_t loop_now_ms(const struct loop *loop) { return loop->now_ms; }
 uint64_t loop_turn_ns(const struct loop *loop) { return loop->turn_ns; }
 uint64_t loop_now_ns(const struct loop *loop)

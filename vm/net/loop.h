@@ -29,8 +29,7 @@ struct loop_backend; /* loop_internal.h */
 /* `name`: "epoll", "poll", or NULL for the best one here. UNSUPPORTED when there is no such back end. */
 CY_NODISCARD cy_err loop_new(const char *name, struct loop **loop_out);
 bool loop_backend_exists(const char *name);
-void loop_free(struct loop **loop); /* everything must have been closed and completed */
-const char *loop_backend_name(const struct loop *loop);
+void loop_free(struct loop **loop);            /* everything must have been closed and completed */
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic, read once per turn */
 uint64_t loop_now_ns(const struct loop *loop); /* monotonic, read now */
 uint64_t loop_turn_ns(
@@ -74,6 +73,10 @@ struct loop_op {
 };
 struct loop_accept {
     struct loop_op op;
+    /* May be NULL: as many as come. Asked when connections wait, for how many of them there is room; what is closed in
+     * this call may make it. 0: they stay in the kernel's queue, and it is asked again a little later, or when
+     * loop_accept_again says that there is room. */
+    uint32_t (*room)(struct loop_accept *accept);
     /* May be NULL. The system had no descriptor or memory for a connection that waits; it stays in the kernel's queue
      * and is tried again a little later, so what is closed in this call may make room for it. */
     void (*starved)(struct loop_accept *accept);
@@ -148,10 +151,16 @@ void loop_socket_abort_on_close(struct loop_socket *socket);
 
 /* Can bytes go from socket to socket in pipes here? Then a receive may allow it, and still get ordinary buffers. */
 bool loop_has_pipes(const struct loop *loop);
+/* No more than so many pipes, each of two descriptors, at one time; until it is called LIMIT_PIPES, and never more. For
+ * whoever shares the descriptors out: what clients need no pipe takes. Pipes that are lent stay so. */
+void loop_set_pipes_max(struct loop *loop, uint32_t count);
 bool loop_buffer_is_piped(const struct buffer *buffer);
 
 /* At most one receive, one send, one ready outstanding per socket (CHECKed). */
 void loop_accept(struct loop_socket *listener, struct loop_accept *accept);
+/* There is room now (`room` above), or descriptors again: those that wait need not do so for longer. Harmless when none
+ * are kept waiting. */
+void loop_accept_again(struct loop_socket *listener);
 void loop_connect(struct loop *loop, const struct address *to, struct loop_connect *connect);
 /* Cancelling completes with CANCELLED from a later turn; harmless when already complete but not yet delivered. */
 void loop_connect_cancel(struct loop *loop, struct loop_connect *connect);

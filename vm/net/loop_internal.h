@@ -156,7 +156,8 @@ struct loop {
     struct stream_info *stream_info; /* stream.c: where a stream shows itself; NULL before the first */
     struct loop_pipe *free_pipes;
     uint32_t free_pipe_count;
-    uint32_t pipe_count;      /* lent and pooled */
+    uint32_t pipe_count; /* lent and pooled */
+    uint32_t pipe_count_max;
     uint64_t pipes_paused_ms; /* no new ones until then: the system had none */
     struct loop_counters counters;
     bool (*hook)(void *context);

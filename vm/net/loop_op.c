@@ -569,7 +569,15 @@ static void loop_accept_resume(struct timer *timer)
     if (socket->accept && !socket->accept->op.queued) loop_socket_wait(socket, &socket->accept->op);
 }
 
-/* A level-triggered listener would wake us in every turn while there is no descriptor to accept with. */
+void loop_accept_again(struct loop_socket *socket)
+{
+    CHECK(socket->open);
+    if (!socket->listener || !timer_is_set(&socket->listener->pause)) return;
+    loop_timer_clear(socket->loop, &socket->listener->pause);
+    loop_accept_resume(&socket->listener->pause);
+}
+
+/* A level-triggered listener would wake us in every turn while there is no descriptor, or no room, to accept with. */
 static void loop_accept_pause(struct loop_socket *socket)
 {
     struct loop *loop = socket->loop;
@@ -583,6 +591,13 @@ static void loop_accept_deliver(struct loop *loop, struct loop_socket *socket, s
 {
     uint32_t generation = socket->generation;
     uint32_t batch_count = socket->listener->batch_count;
+    uint32_t room_count = accept->room ? accept->room(accept) : UINT32_MAX;
+    if (socket->generation != generation) return;
+    if (room_count == 0) {
+        loop_accept_pause(socket);
+        return;
+    }
+    if (batch_count > room_count) batch_count = room_count;
     for (uint32_t i = 0; i < batch_count; i++) {
         loop->counters.accepts++;
         int descriptor = loop->backend->accept(loop->state, socket, &accept->peer);
@@ -610,7 +625,7 @@ static void loop_accept_deliver(struct loop *loop, struct loop_socket *socket, s
         if (socket->generation != generation)
             return; /* closed by `done`; its last completion is on its way */
     }
-    if (batch_count < LIMIT_ACCEPT_BATCH) socket->listener->batch_count++;
+    if (socket->listener->batch_count < LIMIT_ACCEPT_BATCH) socket->listener->batch_count++;
 }
 
 void loop_accept(struct loop_socket *socket, struct loop_accept *accept)

@@ -7,8 +7,8 @@
  *       that has a length and no bytes.
  * Ownership: the buffer's. Its last unref gives the pipe back; one that still has bytes in it (a connection that
  *       broke) is closed instead, for nobody else may get them.
- * Invariant: a pipe in the pool is empty. lent + pooled <= LIMIT_PIPES; where there is none (the bound, descriptors)
- *       a receive takes an ordinary buffer.
+ * Invariant: a pipe in the pool is empty. lent + pooled <= pipe_count_max <= LIMIT_PIPES; where there is none (the
+ *       bound, descriptors) a receive takes an ordinary buffer.
  * Not here:  when a pipe is worth it (vm/http), and the calls (loop_system.c, the simulator).
  */
 #include "vm/base/check.h"
@@ -20,6 +20,11 @@
 static const uint8_t loop_pipe_no_bytes[1];
 
 bool loop_has_pipes(const struct loop *loop) { return loop->backend->pipe_in != NULL; }
+
+void loop_set_pipes_max(struct loop *loop, uint32_t count)
+{
+    loop->pipe_count_max = count < LIMIT_PIPES ? count : LIMIT_PIPES;
+}
 
 static void loop_pipe_free(struct loop_pipe *pipe)
 {
@@ -38,7 +43,7 @@ struct loop_pipe *loop_pipe_take(struct loop *loop)
         loop->free_pipe_count--;
         return pipe;
     }
-    if (loop->pipe_count >= LIMIT_PIPES || loop->now_ms < loop->pipes_paused_ms) return NULL;
+    if (loop->pipe_count >= loop->pipe_count_max || loop->now_ms < loop->pipes_paused_ms) return NULL;
     pipe = mem_alloc_zeroed(sizeof *pipe);
     if (!pipe) return NULL;
     pipe->loop = loop;

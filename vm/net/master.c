@@ -45,8 +45,9 @@ struct master_slot {
     bool stop_sent;
     bool replace; /* it cannot follow the others: stop it gracefully and start another one */
     bool reopen_wanted;
-    uint32_t sent_number; /* the newest generation it was sent */
-    uint64_t resend_ms;   /* not before: it had no descriptor for that one */
+    uint32_t sent_number;    /* the newest generation it was sent */
+    uint64_t resend_ms;      /* not before: it had no descriptor for that one */
+    uint32_t starved_number; /* the generation that it had no descriptor for, as the log says; 0: none */
     uint64_t started_ms;
     uint64_t restart_ms; /* pid 0 and not finished: when to fork */
     uint64_t backoff_ms; /* the pause after the next early end */
@@ -66,16 +67,17 @@ struct master {
     uint32_t generation_number;
     struct builder candidate; /* the bytes that `checker` looks at */
     pid_t checker;
-    struct builder wanted; /* what checks of the candidate asked for */
-    int wanted_file;       /* where the checker writes it; -1: none */
-    uint32_t round_count;  /* checks of the candidate */
-    bool reload_wanted;    /* SIGHUP came during a check */
-    bool started;          /* the first generation was accepted, slots are in use */
+    uint64_t checker_end_ms; /* UINT64_MAX: its time was over, and it was told to end */
+    struct builder wanted;   /* what checks of the candidate asked for */
+    int wanted_file;         /* where the checker writes it; -1: none */
+    uint32_t round_count;    /* checks of the candidate */
+    bool reload_wanted;      /* SIGHUP came during a check */
+    bool started;            /* the first generation was accepted, slots are in use */
     bool all_ready;
     struct builder banner;
     bool stopping;
     bool killed;
-    uint64_t stop_asked_ms; /* when SIGTERM or SIGINT first came; 0: neither did */
+    uint64_t stop_asked_ms; /* when SIGTERM or SIGINT made us stop; 0: neither did */
     uint64_t drain_end_ms;
     uint32_t idle_ms;             /* what STOP tells */
     bool upgrade_told;            /* the log has why it failed; its process has not ended yet */
@@ -178,6 +180,11 @@ static void master_drop_successor(struct master *master, bool end)
     master->successor = 0;
 }
 
+static uint64_t master_check_ms(const struct master *master)
+{
+    return master->options->check_ms ? master->options->check_ms : LIMIT_GENERATION_CHECK_MS;
+}
+
 static uint64_t master_drain_ms(const struct master *master)
 {
     return master->options->drain_ms ? master->options->drain_ms : LIMIT_WORKER_DRAIN_MS;
@@ -275,6 +282,7 @@ static bool master_start_worker(struct master *master, uint32_t index, struct ma
     slot->ready = slot->stop_sent = slot->replace = slot->reopen_wanted = false;
     slot->sent_number = 0;
     slot->resend_ms = 0;
+    slot->starved_number = 0;
     return false;
 }
 
@@ -288,6 +296,8 @@ static int master_check(const struct master_options *options, cy_bytes candidate
     bool told = !wanted.failed && !cy_failed(file_write_all(wanted_file, builder_view(&wanted)));
     return told ? MASTER_CHECK_WANTS : EXIT_CODE_INTERNAL;
 }
+
+static void master_refuse(struct master *master, int exit_code, const char *why);
 
 static void master_start_checker(struct master *master)
 {
@@ -317,11 +327,15 @@ static void master_start_checker(struct master *master)
         fflush(NULL);
         _exit(exit_code);
     }
-    master->checker = pid > 0 ? pid : 0;
-    if (pid > 0) return;
-    log_write(master->log, LOG_ERROR, "cannot fork a checker: %s",
-              cy_err_text(cy_err_from_errno(errno), false));
-    if (!master->started) master_stop(master, EXIT_CODE_INTERNAL);
+    if (pid < 0) {
+        char why[128];
+        snprintf(why, sizeof why, "cannot fork a checker: %s", cy_err_text(cy_err_from_errno(errno), false));
+        if (!master->started) log_write(master->log, LOG_ERROR, "%s", why);
+        master_refuse(master, EXIT_CODE_INTERNAL, why);
+        return;
+    }
+    master->checker = pid;
+    master->checker_end_ms = master_now_ms() + master_check_ms(master);
 }
 
 static void master_slot_ended(struct master *master, uint32_t index, int status)
@@ -458,10 +472,15 @@ static void master_checker_ended(struct master *master, int status)
         snprintf(why, sizeof why, "the check ended with exit code %d", WEXITSTATUS(status));
         master_refuse(master, WEXITSTATUS(status), why);
     } else {
-        char why[64];
-        snprintf(why, sizeof why, "the check was ended by signal %d", WTERMSIG(status));
+        char why[80];
+        bool late = master->checker_end_ms == UINT64_MAX;
+        if (late)
+            snprintf(why, sizeof why, "the check took longer than %llu ms (GENERATION_CHECK_MS)",
+                     (unsigned long long)master_check_ms(master));
+        else
+            snprintf(why, sizeof why, "the check was ended by signal %d", WTERMSIG(status));
         if (!master->started) fprintf(stderr, "%s\n", why);
-        master_refuse(master, EXIT_CODE_INTERNAL, why);
+        master_refuse(master, late ? EXIT_CODE_PROGRAM : EXIT_CODE_INTERNAL, why);
     }
     if (master->reload_wanted && !master->stopping) master_load(master);
 }
@@ -634,6 +653,14 @@ static void master_on_listen(struct master *master, uint32_t index, uint32_t num
         log_write(master->log, LOG_ERROR, "worker %u does not read its channel", index);
 }
 
+static void master_on_adopted(struct master *master, uint32_t index, uint32_t number)
+{
+    struct master_slot *slot = &master->slots[index];
+    if (slot->starved_number == 0 || number < slot->starved_number) return;
+    slot->starved_number = 0;
+    log_write(master->log, LOG_INFO, "worker %u has taken generation %u now", index, number);
+}
+
 /* The checker accepted what this worker cannot take (it had no memory, say). Left alone it would serve an older
  * configuration than its siblings for ever; a fresh one starts from the newest. One that has no descriptor for it now,
  * because its clients have them all, will have one later. */
@@ -641,8 +668,15 @@ static void master_on_refused(struct master *master, uint32_t index, uint32_t nu
 {
     struct master_slot *slot = &master->slots[index];
     if (cy_is(cause, CY_ERR_TOO_MANY)) {
-        log_write(master->log, LOG_WARN,
-                  "worker %u has no descriptor left for generation %u; it is offered again", index, number);
+        /* It may last as long as its clients do: told once, and how often it was offered only to who debugs. */
+        if (slot->starved_number != number)
+            log_write_keyed(master->log, LOG_WARN, "a worker has no descriptor left for a generation",
+                            "worker %u has no descriptor left for generation %u; it is offered again", index,
+                            number);
+        else
+            log_write(master->log, LOG_DEBUG, "worker %u still has no descriptor for generation %u", index,
+                      number);
+        slot->starved_number = number;
         if (slot->sent_number == number) slot->sent_number = number - 1;
         slot->resend_ms = master_now_ms() + MASTER_RETRY_MS;
         return;
@@ -659,7 +693,10 @@ static bool master_on_packet(struct master *master, uint32_t index, const struct
     case MASTER_PACKET_LISTEN: master_on_listen(master, index, packet->number, text); return true;
     case MASTER_PACKET_READY: master_on_ready(master, index, text); return true;
     case MASTER_PACKET_ADOPTED:
-        if (cy_failed(packet->err)) master_on_refused(master, index, packet->number, packet->err);
+        if (cy_failed(packet->err))
+            master_on_refused(master, index, packet->number, packet->err);
+        else
+            master_on_adopted(master, index, packet->number);
         return true;
     case MASTER_PACKET_ECHO:
         (void)master_send(&master->slots[index], MASTER_PACKET_ECHO, 0, CY_OK, NULL, -1);
@@ -719,15 +756,17 @@ static bool master_tell(struct master *master)
 
 /* -- the loop -------------------------------------------------------------------------------------------- */
 
-/* SIGTERM, SIGINT. The second one is for who does not want to wait; that our successor serves and we leave is no first
- * one. */
+/* SIGTERM, SIGINT. One that comes while we stop is for who does not want to wait: the second one, and the first one
+ * where we leave for another reason (our successor serves, or a worker could not start). */
 static void master_on_stop(struct master *master)
 {
     uint64_t now_ms = master_now_ms();
-    if (master->stop_asked_ms == 0) {
+    if (!master->stopping) {
         master->stop_asked_ms = now_ms;
         master_stop(master, 0);
-    } else if (now_ms - master->stop_asked_ms >= SIGNALS_PAUSE_MS) {
+    } else if (!master->killed && now_ms - master->stop_asked_ms >= SIGNALS_PAUSE_MS) {
+        log_write(master->log, LOG_WARN, "told to stop while stopping: workers are ended without waiting%s",
+                  master->heir > 0 ? "; the process that took over goes on" : "");
         master_kill_all(master);
     }
 }
@@ -774,6 +813,7 @@ static int master_timeout_ms(const struct master *master, bool retry)
     if (master->stopping && !master->killed && master->drain_end_ms < end_ms) end_ms = master->drain_end_ms;
     if (master->successor > 0 && !master->stopping && master->successor_end_ms < end_ms)
         end_ms = master->successor_end_ms;
+    if (master->checker > 0 && master->checker_end_ms < end_ms) end_ms = master->checker_end_ms;
     for (uint32_t i = 0; master->started && !master->stopping && i < master_slot_count(master); i++) {
         const struct master_slot *slot = &master->slots[i];
         if (slot->pid == 0 && !slot->finished && slot->restart_ms < end_ms) end_ms = slot->restart_ms;
@@ -801,6 +841,10 @@ static void master_wait(struct master *master, bool retry)
     if (master->stopping && !master->killed && master_now_ms() >= master->drain_end_ms) {
         log_write(master->log, LOG_WARN, "workers did not finish in time; ending them");
         master_kill_all(master);
+    }
+    if (master->checker > 0 && master_now_ms() >= master->checker_end_ms) {
+        master->checker_end_ms = UINT64_MAX;
+        kill(master->checker, SIGKILL); /* its end says why: master_checker_ended */
     }
     if (master->successor > 0 && !master->stopping && master_now_ms() >= master->successor_end_ms) {
         master->upgrade_told = true;

@@ -5,12 +5,17 @@
  * In:   how to load a generation (program, configuration, secrets as one block of bytes) and how to check one.
  * Out:  master_run returns in every worker, with a link to the master; in the master it returns when all is over.
  *
- *     SIGHUP          load, check in a child; accepted: numbered, sealed, sent to every worker; refused: the old one
- *     stays SIGTERM SIGINT  graceful stop: workers finish what they have; a second one (SIGNALS_PAUSE_MS later), or the
- *     drain time, ends them. Workers themselves ignore both
- *     SIGUSR1         workers reopen logs
- *     SIGUSR2         binary upgrade: the command we were started with is started again, the listeners in its hands;
- *     once it serves, our workers finish what they have and we leave. Where it fails we go on, and the log says why
+ *     signal           what the master does
+ *     ---------------  -------------------------------------------------------------------------------
+ *     SIGHUP           load, check in a child; accepted: numbered, sealed, sent to every worker;
+ *                      refused: the old one stays
+ *     SIGTERM, SIGINT  graceful stop: workers finish what they have; the drain time ends them, or one
+ *                      more signal while we stop (SIGNALS_PAUSE_MS behind the first one at least).
+ *                      Workers themselves ignore both
+ *     SIGUSR1          workers reopen logs
+ *     SIGUSR2          binary upgrade: the command we were started with is started again, the listeners
+ *                      in its hands; once it serves, our workers finish what they have and we leave.
+ *                      Where it fails we go on, and the log says why
  *
  * Invariant: the master runs no program code after the first fork, holds no loop and no thread, and signals only
  *       processes that it forked and has not reaped. It keeps the listening descriptor of each (address, worker
@@ -34,6 +39,7 @@ struct master_options {
     struct log *log;       /* borrowed */
     void *context;
     uint64_t drain_ms; /* time for a graceful stop; 0: LIMIT_WORKER_DRAIN_MS */
+    uint64_t check_ms; /* time of one check; 0: LIMIT_GENERATION_CHECK_MS */
     /* argv of this process, for a binary upgrade: its first word is looked up again. NULL: there is no upgrade. */
     const char *const *command;
     struct master_counters *counters; /* NULL: nobody wants to know */

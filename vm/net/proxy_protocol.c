@@ -73,11 +73,7 @@ static enum proxy_protocol_step proxy_protocol_parse_v1(cy_bytes input, struct p
 {
     cy_bytes line = cy_bytes_slice(input, 0, cy_min_size(input.count, PROXY_PROTOCOL_V1_BYTES));
     size_t end = cy_bytes_find(line, '\r');
-    if (end == line.count)
-        return line.count < PROXY_PROTOCOL_V1_BYTES
-                   ? PROXY_PROTOCOL_MORE
-                   : proxy_protocol_bad(header, "the PROXY line is too long");
-    if (end + 1 == line.count)
+    if (end + 1 >= line.count)
         return line.count < PROXY_PROTOCOL_V1_BYTES
                    ? PROXY_PROTOCOL_MORE
                    : proxy_protocol_bad(header, "the PROXY line is too long");

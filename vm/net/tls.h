@@ -40,7 +40,9 @@ enum tls_version { TLS_VERSION_DEFAULT, TLS_VERSION_1_2, TLS_VERSION_1_3 };
 struct tls_certificate {
     struct tls_file chain; /* PEM: the certificate, then those between it and its authority */
     struct tls_file key;   /* PEM, not encrypted */
-    struct tls_file ocsp;  /* DER: an answer about this certificate, to staple while it is good */
+    /* DER: an answer about this certificate, by serial number and issuer, to staple while it is good. The issuer's key
+     * is looked at when `chain` has the issuer, else only its name. */
+    struct tls_file ocsp;
 };
 enum tls_client_certificate {
     TLS_CLIENT_CERTIFICATE_OFF,
@@ -92,8 +94,6 @@ CY_NODISCARD cy_err tls_client_new(const struct tls_client_options *options, str
                                    struct builder *fault);
 struct tls_client *tls_client_ref(struct tls_client *client);
 void tls_client_unref(struct tls_client **client);
-/* Equal for clients with equal options: connections and sessions of one may serve the other. TLS_DIGEST_BYTES. */
-cy_bytes tls_client_digest(const struct tls_client *client);
 
 /* A server as that client sees it: the name it must have (a host name or an IP address, in text), the protocols it is
  * asked for (`alpn` as above, copied), and the session to resume. One for each pool of connections. */
@@ -109,7 +109,5 @@ CY_NODISCARD cy_err tls_target_stream(struct tls_target *target, struct stream *
 /* -- of a stream made here, once ready ------------------------------------------------------------------------- */
 
 bool tls_stream_resumed(struct stream *stream);
-const char *tls_stream_version(struct stream *stream); /* "TLSv1.3" */
-const char *tls_stream_cipher(struct stream *stream);  /* "TLS_AES_128_GCM_SHA256" */
 
 #endif

@@ -131,11 +131,6 @@ void tls_client_unref(struct tls_client **client_pointer)
     if (--client->refs == 0) tls_client_free(client);
 }
 
-cy_bytes tls_client_digest(const struct tls_client *client)
-{
-    return cy_bytes_of(client->digest, sizeof client->digest);
-}
-
 /* -- targets --------------------------------------------------------------------------------------------- */
 
 cy_err tls_target_new(struct tls_client *client, cy_bytes name, cy_bytes alpn, struct tls_target **target_out)

@@ -63,6 +63,8 @@ struct tls_warm {
     struct tls_stream *newest, *oldest;
     uint32_t count;
 };
+/* For tests: what was agreed on, "TLSv1.3", once ready. */
+const char *tls_stream_version(struct stream *stream);
 
 /* -- tls_server.c ---------------------------------------------------------------------------------------------- */
 

@@ -215,18 +215,54 @@ static cy_err tls_server_bad_staple(const struct tls_file *file, const char *wha
     return CY_ERR(BAD_FORMAT);
 }
 
-/* False: it says nothing of this certificate. */
-static bool tls_server_staple_is_for(OCSP_BASICRESP *basic, const X509 *certificate, int64_t *until_s_out)
+/* Who signed the certificate of this context, when the chain's file has it; borrowed. */
+static X509 *tls_server_issuer(SSL_CTX *context)
 {
+    X509 *certificate = SSL_CTX_get0_certificate(context);
+    STACK_OF(X509) *chain = NULL;
+    if (X509_check_issued(certificate, certificate) == X509_V_OK) return certificate;
+    SSL_CTX_get0_chain_certs(context, &chain);
+    for (int i = 0; i < sk_X509_num(chain); i++)
+        if (X509_check_issued(sk_X509_value(chain, i), certificate) == X509_V_OK)
+            return sk_X509_value(chain, i);
+    return NULL;
+}
+
+/* Serial numbers are one authority's own: two authorities may give the same. So the issuer is compared as well, by name
+ * and key; by name alone when the chain does not have it, for its key stands nowhere else. */
+static bool tls_server_is_id_of(const OCSP_CERTID *id, const X509 *certificate, const X509 *issuer)
+{
+    ASN1_OCTET_STRING *name_hash = NULL;
+    ASN1_OBJECT *algorithm = NULL;
+    ASN1_INTEGER *serial = NULL;
+    OCSP_id_get0_info(&name_hash, &algorithm, NULL, &serial, (OCSP_CERTID *)(uintptr_t)id);
+    const EVP_MD *digest = algorithm ? EVP_get_digestbyobj(algorithm) : NULL;
+    if (!digest || !name_hash || !serial) return false;
+    if (issuer) {
+        OCSP_CERTID *own = OCSP_cert_to_id(digest, certificate, issuer);
+        bool same = own && OCSP_id_cmp(own, id) == 0;
+        OCSP_CERTID_free(own);
+        return same;
+    }
+    uint8_t hash[EVP_MAX_MD_SIZE];
+    unsigned bytes = 0;
+    return ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) == 0 &&
+           X509_NAME_digest(X509_get_issuer_name(certificate), digest, hash, &bytes) == 1 &&
+           cy_bytes_equal(cy_bytes_of(hash, bytes), cy_bytes_of(ASN1_STRING_get0_data(name_hash),
+                                                                (size_t)ASN1_STRING_length(name_hash)));
+}
+
+/* False: it says nothing of this certificate. */
+static bool tls_server_staple_is_for(OCSP_BASICRESP *basic, SSL_CTX *context, int64_t *until_s_out)
+{
+    const X509 *certificate = SSL_CTX_get0_certificate(context), *issuer = tls_server_issuer(context);
     bool found = false;
     *until_s_out = 0;
     for (int i = 0; i < OCSP_resp_count(basic); i++) {
         OCSP_SINGLERESP *one = OCSP_resp_get0(basic, i);
         ASN1_GENERALIZEDTIME *next = NULL;
-        ASN1_INTEGER *serial = NULL;
         struct tm tm;
-        OCSP_id_get0_info(NULL, NULL, NULL, &serial, (OCSP_CERTID *)(uintptr_t)OCSP_SINGLERESP_get0_id(one));
-        if (!serial || ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) != 0) continue;
+        if (!tls_server_is_id_of(OCSP_SINGLERESP_get0_id(one), certificate, issuer)) continue;
         found = true;
         OCSP_single_get0_status(one, NULL, NULL, NULL, &next);
         if (!next || ASN1_TIME_to_tm(next, &tm) != 1) continue;
@@ -250,7 +286,8 @@ static cy_err tls_server_keep_staple(struct tls_server_entry *entry, const X509 
     return CY_OK;
 }
 
-static cy_err tls_server_load_staple(struct tls_server_entry *entry, const X509 *certificate,
+/* `context` has the certificate and its chain; `entry` is where the staple belongs. */
+static cy_err tls_server_load_staple(struct tls_server_entry *entry, SSL_CTX *context,
                                      const struct tls_file *file, struct builder *fault)
 {
     if (file->content.count == 0) return CY_OK;
@@ -264,10 +301,10 @@ static cy_err tls_server_load_staple(struct tls_server_entry *entry, const X509 
     cy_err err;
     if (!basic)
         err = tls_server_bad_staple(file, "not a successful OCSP answer (DER)", fault);
-    else if (!tls_server_staple_is_for(basic, certificate, &until_s))
+    else if (!tls_server_staple_is_for(basic, context, &until_s))
         err = tls_server_bad_staple(file, "the OCSP answer is about another certificate", fault);
     else
-        err = tls_server_keep_staple(entry, certificate, file->content, until_s);
+        err = tls_server_keep_staple(entry, SSL_CTX_get0_certificate(context), file->content, until_s);
     OCSP_BASICRESP_free(basic);
     OCSP_RESPONSE_free(response);
     return err;
@@ -354,7 +391,7 @@ static cy_err tls_server_join(struct tls_server_entry *twin, const struct tls_ce
             }
         } while (SSL_CTX_set_current_cert(twin->context, SSL_CERT_SET_NEXT) == 1);
     }
-    CY_TRY(tls_server_load_staple(twin, own, &certificate->ocsp, fault));
+    CY_TRY(tls_server_load_staple(twin, alone, &certificate->ocsp, fault));
     return tls_load_pair(twin->context, &certificate->chain, &certificate->key, fault);
 }
 
@@ -370,7 +407,7 @@ static cy_err tls_server_add_entry(struct tls_server *server, SSL_CTX *owned_con
     if (names.count) memcpy(copy, names.data, names.count);
     entry->names = cy_bytes_of(copy, names.count);
     CY_TRY(tls_server_set_up(server, owned_context, options, fault));
-    CY_TRY(tls_server_load_staple(entry, SSL_CTX_get0_certificate(owned_context), &certificate->ocsp, fault));
+    CY_TRY(tls_server_load_staple(entry, owned_context, &certificate->ocsp, fault));
     struct tls_server_naming naming = {server, index};
     return tls_server_each_name(SSL_CTX_get0_certificate(owned_context), tls_server_take_name, &naming);
 }

@@ -172,12 +172,19 @@ static void tls_stream_post_ready(struct tls_stream *tls, cy_err err)
     if (ready) stream_post_ready(&tls->stream, ready, err);
 }
 
+/* The last thing done with it: it is the user's again. `ends` was for this send, and nothing was done of it: behind the
+ * last bytes comes close_notify, which the user asks for with the end. */
+static void tls_stream_give_back(struct stream_write *write, cy_err err)
+{
+    write->send.ends = false;
+    write->err = err;
+    write->done(write);
+}
+
 static void tls_stream_on_posted_write(struct loop_op *op)
 {
     struct loop_send *send = CY_CONTAINER_OF(op, struct loop_send, op);
-    struct stream_write *write = CY_CONTAINER_OF(send, struct stream_write, send);
-    write->err = op->err;
-    write->done(write);
+    tls_stream_give_back(CY_CONTAINER_OF(send, struct stream_write, send), op->err);
 }
 
 static void tls_stream_post_write(struct tls_stream *tls, cy_err err)
@@ -505,8 +512,7 @@ static void tls_stream_on_sent(struct stream_write *cipher_write)
     }
     if (!tls->handshaken) return;
     tls->write = NULL;
-    write->err = tls->write_failed;
-    write->done(write);
+    tls_stream_give_back(write, tls->write_failed);
 }
 
 /* -- the rest of a stream -------------------------------------------------------------------------------- */
@@ -672,7 +678,3 @@ cy_err tls_target_stream(struct tls_target *target, struct stream *owned_transpo
 
 bool tls_stream_resumed(struct stream *stream) { return SSL_session_reused(tls_stream_of(stream)->ssl) == 1; }
 const char *tls_stream_version(struct stream *stream) { return SSL_get_version(tls_stream_of(stream)->ssl); }
-const char *tls_stream_cipher(struct stream *stream)
-{
-    return SSL_get_cipher_name(tls_stream_of(stream)->ssl);
-}

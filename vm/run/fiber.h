@@ -106,8 +106,8 @@ struct task {
     cy_value handle;
     enum call_outcome outcome;
     cy_value result;        /* owned */
-    struct task_join *join; /* who waits for it; NULL: nobody */
-    uint32_t join_index;
+    struct task_join_item *join_first; /* who waits for it, in the order of asking (task_join.c) */
+    struct task_join_item *join_last;
     bool unnamed;  /* spawned as a statement: nobody has its handle */
     bool heard;    /* a task that does not own it has waited for it: an error is not the owner's any more */
     bool unwanted; /* task.cancel, task.race: how it ends is nobody's business any more */

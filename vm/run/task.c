@@ -74,7 +74,7 @@ static void task_unlink(struct task *task)
 
 void task_free(struct vm *vm, struct task *task)
 {
-    CHECK(!task->fiber && !task->join);
+    CHECK(!task->fiber && !task->join_first);
     task_unlink(task);
     handle_close(vm, task->handle);
     value_unref(vm, task->result);
@@ -246,7 +246,7 @@ void task_ended(struct vm *vm, struct fiber *fiber)
     task->result = fiber->result;
     fiber->result = value_nil();
     task_link_ended(task, parent);
-    if (task->join)
+    if (task->join_first)
         task_join_note(vm, task);
     else if (task->unnamed || task->unwanted)
         task_forget(vm, task);

@@ -4,9 +4,9 @@
  *
  * In:   handles of tasks. Out: results, or the error that decided; the others are then stopped and waited for, so that
  *       nothing goes on behind the waiter's back.
- * Invariant: one waiter per task at a time. A result is taken the moment its task ends; when the owner took it the task
- *       is freed then, else it stays for the owner. So a join holds running tasks only. When the waiter is
- *       stopped meanwhile, what it took goes with it.
+ * Invariant: a result is taken the moment its task ends, by all who wait, the owner last: then the task is freed, and
+ *       else it stays for the owner. So a join holds running tasks only. When the waiter is stopped meanwhile, what
+ *       it took goes with it, and its places in the lists of the tasks.
  */
 #include "vm/run/task.h"
 
@@ -15,6 +15,14 @@
 #include "vm/run/list.h"
 
 enum task_join_kind { TASK_JOIN_WAIT, TASK_JOIN_ALL, TASK_JOIN_RACE, TASK_JOIN_CANCEL };
+
+/* One task of a join, and its place among those who wait for that task. */
+struct task_join_item {
+    struct task_join *join;
+    struct task *task; /* NULL once it has ended */
+    cy_value result;   /* owned */
+    struct task_join_item *previous, *next;
+};
 
 struct task_join {
     struct vm *vm;
@@ -27,10 +35,7 @@ struct task_join {
     cy_value value; /* owned */
     uint32_t count;
     uint32_t left;
-    struct {
-        struct task *task; /* NULL once it has ended */
-        cy_value result;   /* owned */
-    } items[];
+    struct task_join_item items[];
 };
 
 static const char *task_join_name(enum task_join_kind kind)
@@ -45,11 +50,28 @@ static size_t task_join_bytes(uint32_t count)
     return sizeof *join + count * sizeof join->items[0];
 }
 
+static void task_join_link(struct task_join_item *item, struct task *task)
+{
+    item->task = task;
+    item->previous = task->join_last;
+    item->next = NULL;
+    *(item->previous ? &item->previous->next : &task->join_first) = item;
+    task->join_last = item;
+}
+
+static void task_join_unlink(struct task_join_item *item)
+{
+    struct task *task = item->task;
+    *(item->previous ? &item->previous->next : &task->join_first) = item->next;
+    *(item->next ? &item->next->previous : &task->join_last) = item->previous;
+    item->task = NULL;
+}
+
 static void task_join_free(struct task_join *join)
 {
     struct vm *vm = join->vm;
     for (uint32_t i = 0; i < join->count; i++) {
-        if (join->items[i].task) join->items[i].task->join = NULL;
+        if (join->items[i].task) task_join_unlink(&join->items[i]);
         value_unref(vm, join->items[i].result);
     }
     value_unref(vm, join->value);
@@ -92,32 +114,33 @@ static enum fiber_resume task_join_outcome(struct task_join *join, cy_value *own
     return RESUME_ERROR;
 }
 
-static void task_join_take(struct task_join *join, uint32_t index)
+/* The task of the item has ended. Returns whether that freed it: the owner gets the value itself; who only borrows the
+ * handle leaves it to the owner, who may have asked for nothing but the end. */
+static bool task_join_take(struct task_join_item *item)
 {
-    struct task *task = join->items[index].task;
-    bool unwanted = task->unwanted;
+    struct task_join *join = item->join;
+    struct vm *vm = join->vm;
+    struct task *task = item->task;
+    bool owner = join->waiter == task->parent;
     cy_value value;
-    /* Who only borrows the handle gets the value and leaves it to the owner. */
-    bool taken = join->waiter == task->parent || unwanted;
-    enum fiber_resume resume = taken ? task_take_result(join->vm, task, join->waiter, &value)
-                                     : task_read_result(join->vm, task, &value);
-    task->join = NULL;
-    join->items[index].task = NULL;
+    enum fiber_resume resume =
+        owner ? task_take_result(vm, task, join->waiter, &value) : task_read_result(vm, task, &value);
+    task_join_unlink(item);
     join->left--;
-    if (taken) task_free(join->vm, task);
-    if (join->decided || unwanted)
-        value_unref(join->vm, value);
+    bool freed = owner || (task->unwanted && !task->join_first);
+    if (freed) task_free(vm, task);
+    if (join->decided)
+        value_unref(vm, value);
     else if (resume == RESUME_ERROR || join->kind != TASK_JOIN_ALL)
         task_join_decide(join, resume, value);
     else
-        join->items[index].result = value;
+        item->result = value;
+    return freed;
 }
 
-void task_join_note(struct vm *vm, struct task *task)
+static void task_join_complete(struct task_join *join)
 {
-    struct task_join *join = task->join;
-    task_join_take(join, task->join_index);
-    if (!join->waiting || join->left > 0) return;
+    struct vm *vm = join->vm;
     cy_value value;
     enum fiber_resume resume = task_join_outcome(join, &value);
     wait_ticket ticket = join->ticket;
@@ -126,6 +149,25 @@ void task_join_note(struct vm *vm, struct task *task)
         vm_complete(vm, ticket, value);
     else
         vm_complete_error(vm, ticket, value);
+}
+
+/* Who is told next: in the order of asking, the owner last, because the task goes with it. */
+static struct task_join_item *task_join_next(const struct task *task)
+{
+    struct task_join_item *item = task->join_first;
+    return item && item->next && item->join->waiter == task->parent ? item->next : item;
+}
+
+/* A decided race stops others, and these may wait here as well: the list is looked at anew for each. */
+void task_join_note(struct vm *vm, struct task *task)
+{
+    bool freed = false;
+    for (struct task_join_item *item; !freed && (item = task_join_next(task));) {
+        struct task_join *join = item->join;
+        freed = task_join_take(item);
+        if (join->waiting && join->left == 0) task_join_complete(join);
+    }
+    if (!freed && task->unwanted) task_free(vm, task);
 }
 
 /* -- beginning to wait ----------------------------------------------------------------------------------- */
@@ -160,14 +202,13 @@ static enum native_outcome task_join_add(struct native_call *call, struct task_j
 {
     struct task *task = task_of_handle(call->vm, handle);
     if (!task) return task_join_refuse(call, CY_ERR(CLOSED), join->kind, MESSAGE_TASK_OWN);
-    if (task->join == join) return task_join_refuse(call, CY_ERR(VALUE), join->kind, MESSAGE_TASK_TWICE);
+    if (task->join_last && task->join_last->join == join)
+        return task_join_refuse(call, CY_ERR(VALUE), join->kind, MESSAGE_TASK_TWICE);
     if (task->fiber && task_join_is_above(call->fiber, task))
         return task_join_refuse(call, CY_ERR(VALUE), join->kind, MESSAGE_TASK_SELF);
-    if (task->join) return task_join_refuse(call, CY_ERR(VALUE), join->kind, MESSAGE_TASK_WAITED);
-    task->join = join;
-    task->join_index = join->count;
-    join->items[join->count].task = task;
-    join->items[join->count++].result = value_nil();
+    struct task_join_item *item = &join->items[join->count++];
+    *item = (struct task_join_item){.join = join, .result = value_nil()};
+    task_join_link(item, task);
     join->left++;
     return NATIVE_DONE;
 }
@@ -190,7 +231,7 @@ static enum native_outcome task_join_begin(struct native_call *call, struct task
 {
     if (join->kind == TASK_JOIN_CANCEL) task_join_decide(join, RESUME_RESULT, value_nil());
     for (uint32_t i = 0; i < join->count; i++)
-        if (join->items[i].task && !join->items[i].task->fiber) task_join_take(join, i);
+        if (join->items[i].task && !join->items[i].task->fiber) (void)task_join_take(&join->items[i]);
     if (join->left > 0) {
         join->waiting = true;
         join->ticket = native_wait(call, task_join_cancelled, join);
@@ -234,7 +275,7 @@ static enum native_outcome task_join_list(struct native_call *call, enum task_jo
         }
     }
     if (outcome == NATIVE_DONE) return task_join_begin(call, join);
-    for (uint32_t i = 0; i < join->count; i++) join->items[i].task->join = NULL;
+    for (uint32_t i = 0; i < join->count; i++) task_join_unlink(&join->items[i]);
     heap_free(call->vm, join, task_join_bytes(count));
     return NATIVE_FAIL;
 }

@@ -100,8 +100,9 @@ static size_t output_take(struct output *output, char *room)
     memcpy(room, output->ring + output->begin, first);
     memcpy(room + first, output->ring, count - first);
     if (count < output->count) count = output_whole_lines(room, count);
-    output->begin = (output->begin + count) % sizeof output->ring;
     output->count -= count;
+    /* An empty ring begins anew: of one that is read at once only the first pages are touched, not, over hours, all. */
+    output->begin = output->count ? (output->begin + count) % sizeof output->ring : 0;
     return count;
 }
 
@@ -127,7 +128,7 @@ static void *output_thread(void *context)
         output_lock(output);
         if (ok) continue;
         output->broken = true;
-        output->count = 0;
+        output->begin = output->count = 0;
         output->dropped_untold = 0;
     }
     output->ended = true;

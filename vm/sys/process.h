@@ -53,6 +53,9 @@ CY_NODISCARD cy_err signals_catch(const int *signals, size_t count, int *descrip
 void signals_uncatch(int *descriptor, bool blocked);
 /* The next signal, 0 when there is none now. */
 int signals_next(int descriptor);
+/* Undoes the blocking of signals_open, whose descriptor was closed before: they do what they do, also those that came
+ * and were not read. */
+void signals_unblock(const int *signals, size_t count);
 /* Undoes the blocking in a forked child. */
 void signals_reset(void);
 

@@ -162,7 +162,15 @@ int signals_next(int descriptor)
 {
     struct kevent event;
     struct timespec now = {0, 0};
-    return kevent(descriptor, NULL, 0, &event, 1, &now) == 1 ? (int)event.ident : 0;
+    if (kevent(descriptor, NULL, 0, &event, 1, &now) != 1) return 0;
+    /* The kqueue only looks: where the signal is blocked it is still pending, and would come again with
+     * signals_unblock. */
+    sigset_t pending, one;
+    int number = (int)event.ident, taken;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    if (sigpending(&pending) == 0 && sigismember(&pending, number) == 1) sigwait(&one, &taken);
+    return number;
 }
 #endif
 
@@ -178,6 +186,14 @@ void signals_uncatch(int *descriptor, bool blocked)
     close(*descriptor);
     *descriptor = -1;
     if (number != 0) raise(number); /* came just now: for the next owner, or as the system does it */
+}
+
+void signals_unblock(const int *signals, size_t count)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < count; i++) CHECK(sigaddset(&set, signals[i]) == 0);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void signals_reset(void)

@@ -105,27 +105,6 @@ START_TEST(test_past_the_range_the_largest_stays_exact)
 }
 END_TEST
 
-START_TEST(test_merging_is_adding_both)
-{
-    struct histogram *a = mem_alloc(sizeof *a), *b = mem_alloc(sizeof *b), *both = mem_alloc(sizeof *both);
-    uint64_t state = 1;
-    ck_assert(a && b && both);
-    histogram_clear(a);
-    histogram_clear(b);
-    histogram_clear(both);
-    for (unsigned i = 0; i < 1000; i++) {
-        uint64_t value = histogram_random(&state) >> 30;
-        histogram_add(i % 3 ? a : b, value);
-        histogram_add(both, value);
-    }
-    histogram_merge(a, b);
-    ck_assert_mem_eq(a, both, sizeof *both);
-    mem_free(a);
-    mem_free(b);
-    mem_free(both);
-}
-END_TEST
-
 Suite *unit_suite_base_histogram(void);
 Suite *unit_suite_base_histogram(void)
 {
@@ -135,7 +114,6 @@ Suite *unit_suite_base_histogram(void)
     tcase_add_test(tests, test_quantiles_agree_with_a_sorted_list);
     tcase_add_test(tests, test_without_values_all_is_zero);
     tcase_add_test(tests, test_past_the_range_the_largest_stays_exact);
-    tcase_add_test(tests, test_merging_is_adding_both);
     suite_add_tcase(suite, tests);
     return suite;
 }

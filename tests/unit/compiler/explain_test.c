@@ -66,8 +66,9 @@ END_TEST
 
 START_TEST(test_codes_are_found_however_they_are_written)
 {
-    static const char *const good[] = {"E0040", "e0040", "40", "E40", "W0101", "101"};
-    static const char *const bad[] = {"", "E", "E9999", "X0040", "E00400", "E004x", "-40"};
+    static const char *const good[] = {"E0040", "e0040", "40", "E40", "W0101", "w101", "101"};
+    static const char *const bad[] = {"",      "E",   "E9999", "X0040", "E00400",
+                                      "E004x", "-40", "W0001", "W0040", "E0101"};
     struct builder page;
     builder_init(&page);
     for (size_t i = 0; i < CY_COUNT_OF(good); i++)
@@ -83,6 +84,24 @@ START_TEST(test_codes_are_found_however_they_are_written)
 }
 END_TEST
 
+/* For every code: under the wrong letter it is not found, and is the nearest. */
+START_TEST(test_the_nearest_code_is_named)
+{
+    enum diag_code code, meant;
+    for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
+        char text[DIAG_CODE_TEXT_BYTES];
+        diag_code_text((enum diag_code)i, text);
+        ck_assert(diag_code_find(cy_bytes_from_text(text), &code) && code == (enum diag_code)i);
+        text[0] = text[0] == 'W' ? 'E' : 'W';
+        ck_assert_msg(!diag_code_find(cy_bytes_from_text(text), &code), "%s", text);
+        ck_assert(diag_code_nearest(cy_bytes_from_text(text), &meant) && meant == (enum diag_code)i);
+    }
+    ck_assert(diag_code_nearest(CY_BYTES("E9999"), &meant) && meant == DIAG_LIMIT);
+    ck_assert(diag_code_nearest(CY_BYTES("w100"), &meant) && meant == WARNING_UNUSED_VARIABLE);
+    ck_assert(!diag_code_nearest(CY_BYTES("unused"), &meant));
+}
+END_TEST
+
 Suite *unit_suite_compiler_explain(void);
 Suite *unit_suite_compiler_explain(void)
 {
@@ -91,6 +110,7 @@ Suite *unit_suite_compiler_explain(void)
     tcase_add_test(tests, test_every_code_has_a_page_in_both_languages);
     tcase_add_test(tests, test_examples_give_their_code_and_are_mended);
     tcase_add_test(tests, test_codes_are_found_however_they_are_written);
+    tcase_add_test(tests, test_the_nearest_code_is_named);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/exchange_record_test.c: proves what is left of an exchange when it has ended, in whichever way: one line
- * of the access log that names the client, one count, and a time only where an answer went out.
+ * tests/unit/http/exchange_record_test.c: proves what is left of an exchange when it has ended, in whichever way: one
+ * line of the access log that names the client, one count, and a time only where an answer went out.
  *
  *   client (here) ── server ── proxy ── upstream (here)      on a simulated network
  */
@@ -209,7 +209,7 @@ static uint64_t record_latency_count(void)
 
 #define RECORD_POST "POST /here HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhe"
 
-/* It was answered; that the rest of its body never came, or that it left instead of sending it, makes no abort of it. */
+/* It was answered; that the rest of its body never came, or that it left instead of sending it, is no abort. */
 START_TEST(test_who_leaves_behind_an_answer_was_answered)
 {
     for (int leaves = 0; leaves < 2; leaves++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/intake_test.c: proves, on a simulated network, that a connection which still owes its PROXY header is a
- * client like any other: served when others take over meanwhile, closed by a stop and when its time is over, counted,
- * and the first to go where room is needed.
+ * tests/unit/http/intake_test.c: proves, on a simulated network, that a connection which still owes its PROXY header is
+ * a client like any other: served when others take over meanwhile, closed by a stop and when its time is over, counted,
+ * and the first to go where room is needed. Where nobody can go the next client waits until somebody has left.
  */
 #include "tests/support/loop_sim.h"
 #include "vm/base/builder.h"
@@ -23,7 +23,7 @@ static struct http_client *client;
 static struct http_server *server;
 static struct http_verdict *answer;
 static struct address at;
-static bool drained;
+static bool drained, holds; /* holds: nobody is answered */
 
 struct intake_client {
     struct loop_connect connect;
@@ -127,7 +127,7 @@ static void intake_leave(struct intake_client *self)
 static void intake_on_request(void *context, struct http_exchange *exchange)
 {
     (void)context;
-    http_exchange_answer(exchange, answer);
+    if (!holds) http_exchange_answer(exchange, answer);
 }
 
 static void intake_on_gone(void *context, struct http_exchange *exchange)
@@ -146,7 +146,7 @@ static void intake_open(void)
 {
     const struct loop_sim_options options = {.seed = 11};
     struct http_listener *listener;
-    drained = false;
+    drained = holds = false;
     log_init(&logger);
     logger.level_min = LOG_ERROR + 1;
     ck_assert(!cy_failed(loop_sim_new(&options, &loop, &sim)));
@@ -262,6 +262,46 @@ START_TEST(test_it_makes_room_as_others_do)
 }
 END_TEST
 
+/* As many as may be, each with a request that is not answered yet: the next client is neither reset nor let in before
+ * one of them has left, and then it is served. */
+START_TEST(test_where_nobody_can_go_the_next_one_waits)
+{
+    struct intake_client others[INTAKE_CONNECTIONS], next;
+    struct http_server_counters counters;
+    intake_open();
+    holds = true;
+    for (uint64_t i = 0; i < INTAKE_CONNECTIONS; i++) {
+        intake_connect(&others[i]);
+        intake_say(&others[i], INTAKE_HEADER INTAKE_REQUEST);
+        intake_await_open(i + 1);
+    }
+    for (counters.requests = 0; counters.requests < INTAKE_CONNECTIONS;) {
+        loop_wake(loop);
+        ck_assert(!cy_failed(loop_turn(loop)));
+        http_server_read_counters(server, &counters);
+    }
+    holds = false;
+    intake_connect(&next);
+    intake_say(&next, INTAKE_HEADER INTAKE_REQUEST);
+    uint64_t begin_ms = loop_now_ms(loop);
+    while (loop_now_ms(loop) - begin_ms < 10 * LIMIT_ACCEPT_PAUSE_MS) ck_assert(!cy_failed(loop_turn(loop)));
+    ck_assert(!next.ended);
+    http_server_read_counters(server, &counters);
+    ck_assert_uint_eq(counters.connections, INTAKE_CONNECTIONS);
+    stream_abort_on_close(
+        others[0].stream); /* an end alone could be that of a request, whose answer it awaits */
+    intake_leave(&others[0]);
+    stream_shutdown_write(next.stream);
+    intake_expect(&next, "HTTP/1.1 200 OK\r\n");
+    http_server_read_counters(server, &counters);
+    ck_assert_uint_eq(counters.evictions, 0);
+    ck_assert_uint_eq(counters.connections, INTAKE_CONNECTIONS + 1);
+    for (size_t i = 1; i < INTAKE_CONNECTIONS; i++) intake_leave(&others[i]);
+    intake_leave(&next);
+    intake_close();
+}
+END_TEST
+
 Suite *unit_suite_http_intake(void);
 Suite *unit_suite_http_intake(void)
 {
@@ -271,6 +311,7 @@ Suite *unit_suite_http_intake(void)
     tcase_add_test(tcase, test_who_says_nothing_does_not_keep_the_end_from_coming);
     tcase_add_test(tcase, test_its_time_is_bounded);
     tcase_add_test(tcase, test_it_makes_room_as_others_do);
+    tcase_add_test(tcase, test_where_nobody_can_go_the_next_one_waits);
     suite_add_tcase(suite, tcase);
     return suite;
 }

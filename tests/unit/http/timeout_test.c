@@ -155,7 +155,13 @@ static void timeout_on_accept(struct loop_op *op)
     back_count++;
 }
 
-static void timeout_open(void)
+static const struct http_server_options timeout_bounds = {.header_timeout_ms = HEADER_MS,
+                                                          .keep_alive_ms = KEEP_ALIVE_MS,
+                                                          .body_idle_timeout_ms = BODY_MS,
+                                                          .min_rate = MIN_RATE,
+                                                          .min_rate_grace_ms = GRACE_MS};
+
+static void timeout_open_for(uint32_t connections_max)
 {
     const struct loop_sim_options options = {.seed = 5};
     struct address address;
@@ -183,18 +189,17 @@ static void timeout_open(void)
     http_verdict_set_terms(bounded, &terms);
     static uint8_t many[600000];
     ck_assert(!cy_failed(http_verdict_respond(200, cy_bytes_of(many, sizeof many), NULL, 0, &large, NULL)));
-    const struct http_server_options server_options = {.loop = loop,
-                                                       .log = &logger,
-                                                       .client = client,
-                                                       .on_request = timeout_on_request,
-                                                       .on_gone = timeout_on_gone,
-                                                       .header_timeout_ms = HEADER_MS,
-                                                       .keep_alive_ms = KEEP_ALIVE_MS,
-                                                       .body_idle_timeout_ms = BODY_MS,
-                                                       .min_rate = MIN_RATE,
-                                                       .min_rate_grace_ms = GRACE_MS};
+    struct http_server_options server_options = timeout_bounds;
+    server_options.loop = loop;
+    server_options.log = &logger;
+    server_options.client = client;
+    server_options.on_request = timeout_on_request;
+    server_options.on_gone = timeout_on_gone;
+    server_options.connections_max = connections_max;
     ck_assert(!cy_failed(http_server_new(&server_options, &server)));
 }
+
+static void timeout_open(void) { timeout_open_for(0); }
 
 static void timeout_close(void)
 {
@@ -211,7 +216,8 @@ static void timeout_close(void)
     loop_free(&loop); /* CHECKs that nothing is left */
 }
 
-static void timeout_connect(struct timeout_peer *peer)
+/* False: the server had no room. */
+static bool timeout_try_connect(struct timeout_peer *peer)
 {
     struct loop_socket *socket;
     struct stream *far;
@@ -223,8 +229,10 @@ static void timeout_connect(struct timeout_peer *peer)
     ck_assert(!cy_failed(stream_tcp_new(loop, socket, &far)));
     ck_assert(!cy_failed(address_from_ip(CY_BYTES("10.0.0.2"), 1, &address)));
     stream_set_addresses(far, &address, NULL);
-    ck_assert(!cy_failed(http_server_adopt(server, far)));
+    return !cy_failed(http_server_adopt(server, far));
 }
+
+static void timeout_connect(struct timeout_peer *peer) { ck_assert(timeout_try_connect(peer)); }
 
 /* -- tests ----------------------------------------------------------------------------------------------- */
 
@@ -537,6 +545,66 @@ START_TEST(test_a_slow_reader_at_the_least_rate_gets_it_all)
 }
 END_TEST
 
+/* A new generation's bounds are for what begins under them. A write that is on its way keeps its period: it is neither
+ * asked for the bytes of a longer one, nor let off after a shorter one. */
+static void timeout_reload(uint32_t body_ms)
+{
+    struct http_server_options bounds = timeout_bounds;
+    bounds.body_idle_timeout_ms = body_ms;
+    http_server_set_bounds(server, &bounds);
+}
+
+START_TEST(test_a_slow_reader_is_judged_by_the_period_that_it_was_given)
+{
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    peer.deaf = true;
+    timeout_send(&peer, "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    for (int i = 0; !peer.ended; i++) {
+        size_t before = peer.received.count;
+        timeout_pause(3000);
+        if (i == 1) timeout_reload(100 * BODY_MS); /* while a write is on its way */
+        stream_read_start(peer.stream, &peer.read);
+        for (unsigned turns = 0; peer.received.count == before && !peer.ended;) timeout_turn(&turns);
+    }
+    ck_assert(peer.clean);
+    ck_assert_uint_gt(peer.received.count, 600000);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
+/* How long a client has let us wait is the time since its write began, whatever a new generation says of timeouts. */
+START_TEST(test_who_makes_room_is_not_chosen_by_a_new_generations_bounds)
+{
+    static const uint32_t body_ms[] = {BODY_MS + 5000, BODY_MS - 5000, UINT32_MAX};
+    for (size_t i = 0; i < CY_COUNT_OF(body_ms); i++) {
+        struct timeout_peer peer, early, late;
+        struct http_server_counters counters;
+        timeout_open_for(1);
+        timeout_connect(&peer);
+        peer.deaf = true;
+        timeout_send(&peer, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+        timeout_reload(body_ms[i]);
+        ck_assert(!timeout_try_connect(&early)); /* nobody has let us wait for long enough */
+        timeout_await_end(&early);
+        timeout_pause(LIMIT_HTTP_OWING_MS);
+        timeout_connect(&late);
+        http_server_read_counters(server, &counters);
+        ck_assert_uint_eq(counters.evictions, 1);
+        peer.deaf = false;
+        stream_read_start(peer.stream, &peer.read);
+        timeout_await_end(&peer);
+        ck_assert(!peer.clean);
+        timeout_peer_close(&peer);
+        timeout_peer_close(&early);
+        timeout_peer_close(&late);
+        timeout_close();
+    }
+}
+END_TEST
+
 /* An idle connection to a server goes after 4 s, or a second before the time that the server promised. */
 START_TEST(test_idle_upstream_connections_go_before_common_servers_hang_up)
 {
@@ -671,6 +739,34 @@ START_TEST(test_a_tunnel_allocates_nothing_for_its_bytes)
 }
 END_TEST
 
+/* A refusal that comes while the request is still on its way, and then stops: that the upstream has read the rest of
+ * the request meanwhile does not give it time without end. */
+START_TEST(test_an_early_answer_that_stops_is_cut_off)
+{
+    static const uint8_t body[300000];
+    struct timeout_peer peer;
+    timeout_open();
+    timeout_connect(&peer);
+    timeout_send(&peer, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n");
+    for (unsigned turns = 0; back_count == 0;) timeout_turn(&turns);
+    back.deaf = true;
+    peer.write.send = (struct loop_send){.parts = {cy_bytes_of(body, sizeof body)}, .part_count = 1};
+    peer.writing = true;
+    stream_write_start(peer.stream, &peer.write);
+    timeout_pause(100);
+    ck_assert(peer.writing); /* nobody takes it: the proxy's write to the upstream waits */
+    timeout_send(&back, "HTTP/1.1 400 x\r\nContent-Length: 10\r\n\r\nab");
+    timeout_await(&peer, "\r\n\r\nab");
+    uint64_t begin_ms = loop_now_ms(loop);
+    back.deaf = false;
+    stream_read_start(back.stream, &back.read);
+    timeout_await_end(&peer);
+    timeout_expect_after(&peer, begin_ms, IDLE_MS);
+    timeout_peer_close(&peer);
+    timeout_close();
+}
+END_TEST
+
 /* Where others serve already: a client between two requests may send one more in that time, and one that does not is
  * let go at its end; then nothing is left. */
 static bool timeout_drained;
@@ -729,11 +825,14 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_a_verdict_bounds_the_first_byte_and_an_answer_without_end);
     tcase_add_test(tests, test_an_answer_that_nobody_reads_is_cut_off);
     tcase_add_test(tests, test_a_slow_reader_at_the_least_rate_gets_it_all);
+    tcase_add_test(tests, test_a_slow_reader_is_judged_by_the_period_that_it_was_given);
+    tcase_add_test(tests, test_who_makes_room_is_not_chosen_by_a_new_generations_bounds);
     tcase_add_test(tests, test_a_refusal_behind_an_interim_answer_that_nobody_reads_ends);
     tcase_add_test(tests, test_idle_upstream_connections_go_before_common_servers_hang_up);
     tcase_add_test(tests, test_a_tunnel_lasts_while_either_side_speaks);
     tcase_add_test(tests, test_a_tunnel_of_which_one_side_has_finished_waits_less);
     tcase_add_test(tests, test_a_tunnel_allocates_nothing_for_its_bytes);
+    tcase_add_test(tests, test_an_early_answer_that_stops_is_cut_off);
     tcase_add_test(tests, test_an_idle_connection_is_let_go_when_others_serve);
     suite_add_tcase(suite, tests);
     return suite;

@@ -59,9 +59,9 @@ struct certificate *certificate_new(const struct certificate_options *options)
     ck_assert(made->key && made->x509);
     X509 *issuer = options->issuer ? options->issuer->x509 : made->x509;
     bool dated = options->from_s || options->until_s;
-    uint32_t serial = (uint32_t)(uintptr_t)made >> 4;
+    long own = (long)((uint32_t)(uintptr_t)made >> 4) + 1;
     X509_set_version(made->x509, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(made->x509), (long)serial + 1);
+    ASN1_INTEGER_set(X509_get_serialNumber(made->x509), options->serial ? options->serial : own);
     X509_gmtime_adj(X509_getm_notBefore(made->x509), dated ? options->from_s : -86400);
     X509_gmtime_adj(X509_getm_notAfter(made->x509), dated ? options->until_s : 86400);
     X509_set_pubkey(made->x509, made->key);

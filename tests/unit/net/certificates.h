@@ -18,6 +18,7 @@ struct certificate_options {
     struct certificate *issuer; /* NULL: signs itself */
     bool is_authority;
     bool is_rsa;          /* else P-256 */
+    long serial;          /* 0: one of its own */
     long from_s, until_s; /* seconds from now; 0 and 0: a day each way */
 };
 struct certificate *certificate_new(const struct certificate_options *options);

@@ -200,6 +200,37 @@ START_TEST(test_failing_server_leaves_the_last_good_answer)
 }
 END_TEST
 
+/* A list that c-ares cannot read is refused for each name, not only for the first: the system's servers are not asked
+ * in its place. A good one mends it. */
+START_TEST(test_a_bad_server_list_is_never_ignored)
+{
+    struct loop *loop;
+    struct dns *dns;
+    struct dns_test_server server;
+    struct dns_test_query bad[3], good;
+    dns_test_begin(&loop, &dns, NULL);
+    dns_test_serve(loop, &server);
+    /* Nothing has been looked up: it is kept. */
+    ck_assert(!cy_failed(dns_set_servers(dns, "no address:port:")));
+    for (int i = 0; i < 3; i++) {
+        dns_test_ask(dns, "a.example.test", &bad[i]);
+        dns_test_await(loop, &bad[i]);
+        ck_assert_msg(cy_is(bad[i].query.err, CY_ERR_BAD_ADDRESS), "name %d", i);
+    }
+    ck_assert(!cy_failed(dns_set_servers(dns, server.address)));
+    dns_test_ask(dns, "a.example.test", &good);
+    dns_test_await(loop, &good);
+    ck_assert(!cy_failed(good.query.err));
+    ck_assert_int_eq(server.question_count, 1);
+    /* While it runs: refused at once, and the one before it stays. */
+    ck_assert(cy_is(dns_set_servers(dns, "no address:port:"), CY_ERR_BAD_ADDRESS));
+    dns_test_ask(dns, "b.example.test", &good);
+    dns_test_await(loop, &good);
+    ck_assert(!cy_failed(good.query.err));
+    dns_test_end(loop, dns, &server);
+}
+END_TEST
+
 START_TEST(test_cancel_and_free_at_any_moment)
 {
     struct loop *loop;
@@ -237,6 +268,7 @@ Suite *unit_suite_net_dns(void)
     tcase_add_test(tests, test_numeric_and_local_names);
     tcase_add_test(tests, test_one_look_up_serves_all_and_is_remembered);
     tcase_add_test(tests, test_failing_server_leaves_the_last_good_answer);
+    tcase_add_test(tests, test_a_bad_server_list_is_never_ignored);
     tcase_add_test(tests, test_cancel_and_free_at_any_moment);
     suite_add_tcase(suite, tests);
     return suite;

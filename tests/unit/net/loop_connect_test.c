@@ -2,7 +2,8 @@
  *
  * tests/unit/net/loop_connect_test.c: proves, on real sockets and for every back end: a connection is made,
  * refused or cancelled with one completion; a listener accepts a crowd, may be closed from inside its own
- * completion, and pauses instead of spinning when descriptors run out.
+ * completion, pauses instead of spinning when descriptors run out, and takes no more than there is room for: others
+ * wait, are not reset, and come when somebody says that there is room, or a little later.
  */
 #include "tests/unit/net/loop_rig.h"
 
@@ -200,6 +201,63 @@ START_TEST(test_accept_pauses_when_descriptors_run_out)
 }
 END_TEST
 
+struct loop_connect_room {
+    struct loop_rig_listener listener;
+    struct loop_rig_op clients[4];
+    uint32_t places;
+    int asked_count;
+};
+
+static uint32_t loop_connect_on_room(struct loop_accept *accept)
+{
+    struct loop_connect_room *room = CY_CONTAINER_OF(
+        CY_CONTAINER_OF(accept, struct loop_rig_listener, accept), struct loop_connect_room, listener);
+    room->asked_count++;
+    return room->places - (uint32_t)room->listener.accepted_count;
+}
+
+static uint64_t loop_connect_pauses(struct loop *loop)
+{
+    struct loop_counters counters;
+    loop_read_counters(loop, &counters);
+    return counters.accept_pauses;
+}
+
+/* Four come, there is room for two, then for a third, which is said, then for a fourth, which is not. Being asked ends
+ * with somebody accepted or with a pause: nobody spins. */
+START_TEST(test_who_finds_no_room_waits_for_it)
+{
+    struct loop *loop = loop_rig_new(_i);
+    struct loop_connect_room room = {.places = 2};
+    struct loop_rig_listener *listener = &room.listener;
+    loop_rig_listen(loop, listener);
+    listener->accept.room = loop_connect_on_room;
+    for (int i = 0; i < 4; i++) {
+        loop_rig_init(&room.clients[i], NULL);
+        loop_connect(loop, &listener->address, &room.clients[i].connect);
+    }
+    for (int i = 0; i < 1000 && loop_connect_pauses(loop) == 0; i++) loop_rig_turn(loop);
+    ck_assert_uint_ge(loop_connect_pauses(loop), 1);
+    ck_assert_int_eq(listener->accepted_count, 2);
+    for (int i = 0; i < 4; i++) { /* all are connected: those without a place are in the queue */
+        loop_rig_turn_until(loop, &room.clients[i].done_count, 1);
+        ck_assert(!cy_failed(room.clients[i].err));
+    }
+    for (room.places = 3; room.places <= 4; room.places++) {
+        if (room.places == 3) loop_accept_again(listener->socket);
+        loop_rig_turn_until(loop, &listener->accepted_count, (int)room.places);
+        ck_assert_int_eq(listener->accepted_count, (int)room.places);
+    }
+    loop_accept_again(listener->socket); /* nobody is kept waiting: harmless */
+    ck_assert_uint_le((uint64_t)room.asked_count, loop_connect_pauses(loop) + 4);
+    for (int i = 0; i < 4; i++) loop_socket_close(&room.clients[i].connect.socket);
+    for (int i = 0; i < listener->accepted_count; i++) loop_socket_close(&listener->accepted[i]);
+    listener->accepted_count = 0;
+    loop_rig_unlisten(loop, listener);
+    loop_free(&loop);
+}
+END_TEST
+
 Suite *unit_suite_net_loop_connect(void);
 Suite *unit_suite_net_loop_connect(void)
 {
@@ -211,6 +269,7 @@ Suite *unit_suite_net_loop_connect(void)
     tcase_add_loop_test(tests, test_listener_closed_inside_its_own_completion, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_a_shared_listener_is_served_by_who_stays, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_accept_pauses_when_descriptors_run_out, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_who_finds_no_room_waits_for_it, 0, LOOP_RIG_BACKENDS);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -245,14 +245,16 @@ START_TEST(test_a_reset_in_the_middle_is_an_error)
 }
 END_TEST
 
-/* LIMIT_PIPES are lent: the next receive takes a buffer. LIMIT_PIPES_FREE of them stay for reuse. */
-START_TEST(test_pipes_at_and_past_the_limit)
+/* LIMIT_PIPES are lent, or as many as were allowed: the next receive takes a buffer. LIMIT_PIPES_FREE stay in the
+ * pool. */
+static void pipe_at_and_past(uint32_t count, uint32_t count_max)
 {
     static struct loop_pipe *pipes[LIMIT_PIPES];
     struct pipe_world world;
     struct loop_rig_op feed, receive;
     pipe_open(&world, PIPE_WORLDS - 1, 8);
-    for (size_t i = 0; i < LIMIT_PIPES; i++) {
+    if (count_max) loop_set_pipes_max(world.loop, count_max);
+    for (size_t i = 0; i < count; i++) {
         pipes[i] = loop_pipe_take(world.loop);
         ck_assert_ptr_nonnull(pipes[i]);
     }
@@ -262,10 +264,17 @@ START_TEST(test_pipes_at_and_past_the_limit)
     while (receive.done_count == 0) pipe_turn(&world);
     ck_assert(!cy_failed(receive.err) && !loop_buffer_is_piped(receive.receive.buffer));
     buffer_unref(&receive.receive.buffer);
-    for (size_t i = 0; i < LIMIT_PIPES; i++) loop_pipe_give(pipes[i]);
-    ck_assert_uint_eq(world.loop->pipe_count, LIMIT_PIPES_FREE);
+    for (size_t i = 0; i < count; i++) loop_pipe_give(pipes[i]);
+    ck_assert_uint_eq(world.loop->pipe_count, count < LIMIT_PIPES_FREE ? count : LIMIT_PIPES_FREE);
     pipe_close(&world);
     mem_free(data);
+}
+
+START_TEST(test_pipes_at_and_past_the_limit)
+{
+    pipe_at_and_past(LIMIT_PIPES, 0);
+    pipe_at_and_past(LIMIT_PIPES, LIMIT_PIPES + 1); /* a bound for more than that does not count */
+    pipe_at_and_past(3, 3);
 }
 END_TEST
 

@@ -4,6 +4,8 @@
  */
 #include "tests/unit/net/loop_rig.h"
 
+#include "vm/net/loop_internal.h"
+
 #include <fcntl.h>
 #include <sys/socket.h>
 
@@ -25,7 +27,7 @@ struct loop *loop_rig_new(int which)
 {
     struct loop *loop = NULL;
     ck_assert(!cy_failed(loop_new(loop_rig_backend_name(which), &loop)));
-    ck_assert_str_eq(loop_backend_name(loop), loop_rig_backend_name(which));
+    ck_assert_str_eq(loop->backend->name, loop_rig_backend_name(which));
     return loop;
 }
 

@@ -22,13 +22,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { MASTER_TEST_NOBODY = 65534 };
 
 struct master_world {
     /* what the master's child is to do */
     uint32_t worker_count;
-    uint64_t drain_ms;
+    uint64_t drain_ms, check_ms;
+    bool unprivileged; /* the master is nobody, whom limits of processes bind */
     char listen[64];
     char generation_path[64];
     bool stuck;       /* workers ignore STOP */
@@ -51,12 +55,24 @@ static cy_err master_test_load(void *context, cy_bytes wanted, struct builder *b
     struct master_world *world = context;
     cy_err err = file_read(world->generation_path, 1000, bytes_out);
     builder_bytes(bytes_out, wanted);
+    if (world->unprivileged) {
+        /* "alone": there may be one process of this user's, and it and its workers are three. */
+        struct rlimit processes;
+        if (getrlimit(RLIMIT_NPROC, &processes) != 0) return CY_ERR(SYSTEM);
+        processes.rlim_cur =
+            cy_bytes_start_with(builder_view(bytes_out), CY_BYTES("alone")) ? 1 : processes.rlim_max;
+        if (setrlimit(RLIMIT_NPROC, &processes) != 0) return CY_ERR(SYSTEM);
+    }
     if (cy_failed(err)) builder_printf(message_out, "cannot read the generation");
     return err;
 }
 static int master_test_check(void *context, cy_bytes generation, struct builder *wanted_out)
 {
-    (void)context;
+    const struct master_world *world = context;
+    if (cy_bytes_start_with(generation, CY_BYTES("hang"))) {
+        dprintf(world->banner_write, "checking\n");
+        for (;;) pause();
+    }
     /* "ask 3": wants more three times. */
     if (cy_bytes_start_with(generation, CY_BYTES("ask "))) {
         size_t asked = generation.count - cy_bytes_find(generation, '+');
@@ -177,12 +193,15 @@ static void master_test_start(struct master_world *world)
         close(banner_ends[0]);
         if (world->gate_write > 0) close(world->gate_write);
         dup2(log_ends[1], STDERR_FILENO);
+        if (world->unprivileged && geteuid() == 0 && setuid(MASTER_TEST_NOBODY) != 0) _exit(70);
         struct log log;
         log_init(&log);
+        log.level_min = LOG_DEBUG;
         struct master_options options = {.worker_count = world->worker_count,
                                          .log = &log,
                                          .context = world,
                                          .drain_ms = world->drain_ms,
+                                         .check_ms = world->check_ms,
                                          .load_generation = master_test_load,
                                          .check = master_test_check,
                                          .on_ready = master_test_on_ready};
@@ -437,10 +456,17 @@ START_TEST(test_a_worker_without_descriptors_is_offered_the_generation_again)
     master_test_write_generation(&world, "two");
     kill(world.master, SIGHUP);
     master_test_await_log(&world, "worker 1 has no descriptor left for generation 2");
+    char line[1024];
+    for (int offers = 0; offers < 2;) { /* it is told once, however long it lasts */
+        ck_assert(master_test_line(world.log, line, sizeof line));
+        ck_assert_msg(!strstr(line, "no descriptor left"), "told again: %s", line);
+        if (strstr(line, "worker 1 still has no descriptor for generation 2")) offers++;
+    }
     ck_assert_int_eq(prlimit(before.pid, RLIMIT_NOFILE, &all, NULL), 0);
     do master_test_ask_worker(&world, 1, &after);
     while (strcmp(after.text, "two") != 0);
     ck_assert_int_eq(after.pid, before.pid);
+    master_test_await_log(&world, "worker 1 has taken generation 2 now");
     ck_assert_int_eq(master_test_stop(&world), 0);
 }
 END_TEST
@@ -469,6 +495,63 @@ START_TEST(test_a_check_may_ask_for_more)
     do master_test_ask_worker(&world, 0, &answer);
     while (strncmp(answer.text, "ask", 3) == 0);
     ck_assert_str_eq(answer.text, "two");
+    ck_assert_int_eq(master_test_stop(&world), 0);
+}
+END_TEST
+
+/* A check that never ends is ended: its generation is refused, and what came meanwhile is looked at. */
+START_TEST(test_a_check_that_never_ends_is_refused)
+{
+    struct master_world world;
+    struct master_answer answer;
+    char line[64];
+    master_test_prepare(&world);
+    world.check_ms = 300;
+    master_test_start(&world);
+    master_test_await_ready(&world);
+    master_test_write_generation(&world, "hang");
+    kill(world.master, SIGHUP);
+    ck_assert(master_test_line(world.banner, line, sizeof line));
+    ck_assert_str_eq(line, "checking");
+    master_test_write_generation(&world, "two");
+    kill(world.master, SIGHUP);
+    master_test_await_log(&world, "reload refused: the check took longer than 300 ms (GENERATION_CHECK_MS); "
+                                  "generation 1 stays");
+    master_test_await_log(&world, "generation 2 is accepted");
+    do master_test_ask_worker(&world, 0, &answer);
+    while (strcmp(answer.text, "two") != 0);
+    ck_assert_int_eq(master_test_stop(&world), 0);
+}
+END_TEST
+
+START_TEST(test_a_first_check_that_never_ends_ends_the_start)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    world.check_ms = 300;
+    master_test_write_generation(&world, "hang");
+    master_test_start(&world);
+    master_test_await_log(&world, "the check took longer than 300 ms (GENERATION_CHECK_MS)");
+    ck_assert_int_eq(master_test_exit_code(&world), 1);
+    master_test_await_all_gone(&world);
+}
+END_TEST
+
+/* No process for the checker: the reload is refused, as with every other reason, and the next one may find one. */
+START_TEST(test_a_check_that_cannot_begin_is_refused)
+{
+    struct master_world world;
+    master_test_prepare(&world);
+    world.unprivileged = true;
+    ck_assert_int_eq(chmod(world.generation_path, 0644), 0);
+    master_test_start(&world);
+    master_test_await_ready(&world);
+    master_test_write_generation(&world, "alone");
+    kill(world.master, SIGHUP);
+    master_test_await_log(&world, "reload refused: cannot fork a checker: ");
+    master_test_write_generation(&world, "two");
+    kill(world.master, SIGHUP);
+    master_test_await_log(&world, "generation 2 is accepted");
     ck_assert_int_eq(master_test_stop(&world), 0);
 }
 END_TEST
@@ -640,6 +723,9 @@ Suite *unit_suite_net_master(void)
     tcase_add_test(tests, test_reload);
     tcase_add_test(tests, test_a_worker_without_descriptors_is_offered_the_generation_again);
     tcase_add_test(tests, test_a_check_may_ask_for_more);
+    tcase_add_test(tests, test_a_check_that_never_ends_is_refused);
+    tcase_add_test(tests, test_a_first_check_that_never_ends_ends_the_start);
+    tcase_add_test(tests, test_a_check_that_cannot_begin_is_refused);
     tcase_add_test(tests, test_start_with_a_bad_generation);
     tcase_add_test(tests, test_bad_address_ends_the_start);
     tcase_add_test(tests, test_workers_that_are_done_end_the_master);

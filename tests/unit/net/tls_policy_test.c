@@ -361,24 +361,29 @@ static void tls_policy_ask_staple(struct tls_rig *rig, const char *algorithms, s
     SSL_CTX_free(context);
 }
 
-/* A staple is sent to who asks for it, while it is good. */
+/* A staple is sent to who asks for it, while it is good; with its issuer in the chain's file, and without. */
 START_TEST(test_ocsp_staple)
 {
+    bool good = _i & 1;
     struct tls_rig rig = {0};
     rig.authority = certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
     rig.certificate = certificate_new(&(struct certificate_options){
         .name = "name.test", .names = "DNS:name.test", .issuer = rig.authority});
-    cy_bytes answer = certificate_ocsp(rig.certificate, rig.authority, _i ? 3600 : -3600);
-    struct tls_certificate pair = {.chain = certificate_file("c", certificate_pem(rig.certificate)),
+    cy_bytes answer = certificate_ocsp(rig.certificate, rig.authority, good ? 3600 : -3600);
+    struct builder got, chain;
+    builder_init(&got);
+    builder_init(&chain);
+    builder_bytes(&chain, certificate_pem(rig.certificate));
+    if (_i & 2) builder_bytes(&chain, certificate_pem(rig.authority));
+    struct tls_certificate pair = {.chain = certificate_file("c", builder_view(&chain)),
                                    .key = certificate_file("k", certificate_key_pem(rig.certificate)),
                                    .ocsp = certificate_file("o", answer)};
     struct tls_server_options server = {.certificates = &pair, .certificate_count = 1};
-    struct builder got;
-    builder_init(&got);
     tls_rig_init(&rig, &server, NULL, NULL);
     tls_policy_ask_staple(&rig, NULL, &got);
-    ck_assert(cy_bytes_equal(builder_view(&got), _i ? answer : CY_BYTES_NONE));
+    ck_assert(cy_bytes_equal(builder_view(&got), good ? answer : CY_BYTES_NONE));
     builder_fini(&got);
+    builder_fini(&chain);
     tls_rig_fini(&rig);
 }
 END_TEST
@@ -505,15 +510,27 @@ START_TEST(test_bad_files_are_named)
     struct certificate *authority =
         certificate_new(&(struct certificate_options){.name = "ca", .is_authority = true});
     struct certificate *one =
-        certificate_new(&(struct certificate_options){.name = "one", .issuer = authority});
+        certificate_new(&(struct certificate_options){.name = "one", .issuer = authority, .serial = 1});
     struct certificate *two =
         certificate_new(&(struct certificate_options){.name = "two", .issuer = authority});
+    /* Other authorities: of another name, and of the same name with another key. Their serial is `one`'s too. */
+    struct certificate *others[2], *theirs[2];
+    for (int i = 0; i < 2; i++) {
+        others[i] =
+            certificate_new(&(struct certificate_options){.name = i ? "ca" : "cb", .is_authority = true});
+        theirs[i] =
+            certificate_new(&(struct certificate_options){.name = "one", .issuer = others[i], .serial = 1});
+    }
     cy_bytes cert = certificate_pem(one), key = certificate_key_pem(one), none = CY_BYTES("nothing"),
              cut = cy_bytes_slice(cert, 0, cert.count / 2);
     struct builder broken;
     builder_init(&broken);
     builder_bytes(&broken, cert);
     builder_bytes(&broken, cut);
+    struct builder chain;
+    builder_init(&chain);
+    builder_bytes(&chain, cert);
+    builder_bytes(&chain, certificate_pem(authority));
     const struct {
         cy_bytes chain, key, ocsp, ca, crl;
         const char *fault;
@@ -527,6 +544,10 @@ START_TEST(test_bad_files_are_named)
          "key.pem: the key does not belong to the certificate of cert.pem"},
         {cert, key, certificate_ocsp(two, authority, 3600), CY_BYTES_NONE, CY_BYTES_NONE,
          "ocsp.der: the OCSP answer is about another certificate"},
+        {cert, key, certificate_ocsp(theirs[0], others[0], 3600), CY_BYTES_NONE, CY_BYTES_NONE,
+         "ocsp.der: the OCSP answer is about another certificate"},
+        {builder_view(&chain), key, certificate_ocsp(theirs[1], others[1], 3600), CY_BYTES_NONE,
+         CY_BYTES_NONE, "ocsp.der: the OCSP answer is about another certificate"},
         {cert, key, none, CY_BYTES_NONE, CY_BYTES_NONE, "ocsp.der: not a successful OCSP answer"},
         {cert, key, CY_BYTES_NONE, none, CY_BYTES_NONE, "ca.pem: there is no certificate in it"},
         {cert, key, CY_BYTES_NONE, cert, none, "crl.pem: there is no revocation list in it"},
@@ -550,6 +571,11 @@ START_TEST(test_bad_files_are_named)
         builder_fini(&fault);
     }
     builder_fini(&broken);
+    builder_fini(&chain);
+    for (int i = 0; i < 2; i++) {
+        certificate_free(&theirs[i]);
+        certificate_free(&others[i]);
+    }
     certificate_free(&one);
     certificate_free(&two);
     certificate_free(&authority);
@@ -688,7 +714,7 @@ Suite *unit_suite_net_tls_policy(void)
     tcase_add_loop_test(tests, test_alpn, 0, 5);
     tcase_add_loop_test(tests, test_the_name_chooses_the_certificate, 0, 8);
     tcase_add_test(tests, test_two_kinds_of_key_for_one_name);
-    tcase_add_loop_test(tests, test_ocsp_staple, 0, 2);
+    tcase_add_loop_test(tests, test_ocsp_staple, 0, 4);
     tcase_add_test(tests, test_each_kind_of_key_has_its_own_staple);
     tcase_add_loop_test(tests, test_sessions_are_resumed_by_any_worker_under_the_same_policy, 0, 2);
     tcase_add_test(tests, test_ticket_keys_change_by_the_hour);

@@ -33,6 +33,7 @@ static void tls_rig_on_read(struct stream_read *read)
 static void tls_rig_on_written(struct stream_write *write)
 {
     struct tls_rig_end *end = CY_CONTAINER_OF(write, struct tls_rig_end, write);
+    ck_assert(!write->send.ends); /* loop.h: for one send, however it completes */
     end->writing = false;
     end->write_err = write->err;
     end->written_bytes = write->send.sent_bytes;
@@ -50,6 +51,7 @@ void tls_rig_write(struct tls_rig_end *end, cy_bytes bytes)
     end->writing = true;
     end->write.send.parts[0] = bytes;
     end->write.send.part_count = 1;
+    end->write.send.ends = true; /* TLS has its own end behind it, and does nothing of it */
     stream_write_start(end->stream, &end->write);
 }
 

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Reads to the end, on a thread. */
@@ -133,6 +134,51 @@ START_TEST(test_a_reader_that_stops_costs_lines)
 }
 END_TEST
 
+#ifdef __linux__
+static long resident_kib(void)
+{
+    char text[4096], *found;
+    FILE *file = fopen("/proc/self/status", "r");
+    ck_assert_ptr_nonnull(file);
+    size_t count = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[count] = 0;
+    found = strstr(text, "RssAnon:");
+    ck_assert_ptr_nonnull(found);
+    return strtol(found + strlen("RssAnon:"), NULL, 10);
+}
+
+/* More than the ring holds, but never more than a piece at once: the pages behind the first are never touched. A server
+ * that says a line now and then would otherwise grow by the whole ring, over hours, as if it leaked. */
+START_TEST(test_who_is_read_at_once_takes_no_ring)
+{
+    enum { PIECE = 4000, COUNT = 2 * LIMIT_OUTPUT_RING_BYTES / PIECE };
+    int ends[2];
+    char piece[PIECE], back[PIECE];
+    struct output *output;
+    long before_kib = 0;
+    memset(piece, 'x', sizeof piece);
+    piece[PIECE - 1] = '\n';
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert(!cy_failed(output_new(ends[1], &output)));
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert(output_write(output, cy_bytes_of(piece, sizeof piece)));
+        for (size_t count = 0; count < sizeof piece;) {
+            ssize_t more = read(ends[0], back + count, sizeof piece - count);
+            ck_assert_int_gt(more, 0);
+            count += (size_t)more;
+        }
+        ck_assert_mem_eq(piece, back, sizeof piece);
+        if (i == 10) before_kib = resident_kib();
+    }
+    ck_assert_int_lt(resident_kib() - before_kib, LIMIT_OUTPUT_RING_BYTES / 1024 / 2);
+    output_free(&output);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+#endif
+
 /* OUTPUT_RING_BYTES: a piece of that size fits, one byte more never does. */
 START_TEST(test_the_longest_piece)
 {
@@ -178,6 +224,9 @@ Suite *unit_suite_sys_output(void)
     TCase *tcase = tcase_create("output");
     tcase_add_test(tcase, test_all_is_written_in_order);
     tcase_add_test(tcase, test_a_reader_that_stops_costs_lines);
+#ifdef __linux__
+    tcase_add_test(tcase, test_who_is_read_at_once_takes_no_ring);
+#endif
     tcase_add_test(tcase, test_the_longest_piece);
     tcase_add_test(tcase, test_a_reader_that_is_gone);
     suite_add_tcase(suite, tcase);
