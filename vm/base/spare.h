@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * vm/base/spare.h: blocks of one kind that are kept for reuse, no more than a bound.
+ * vm/base/spare.h: blocks of one kind that are kept for reuse, about as many as were in use at once of late.
  *
  * In:   blocks from mem_alloc that nobody uses any more, all of one size, at least a pointer's. Out: the same, newest
  *       first, while they are warm in the cache.
- * Invariant: the first word of a block that is taken is the list's; the rest is as it was given. What a burst needed
- *       goes back to the allocator: at most `count_max` lie here, however many were in use at once.
- * Cost: two loads and two stores or three each way; past the bound what malloc and free cost.
+ *
+ *     put, up to rest_count ──────────────► kept, however long
+ *     put, past it ─► the list is watched ─► kept; each spare_trim gives back half of what lay here since the last one
+ *
+ * Invariant: the first word of a block that is taken is the list's; the rest is as it was given, and hidden (mem.h)
+ *       while it lies here. A list that holds more than rest_count is among its watch's.
+ * Bound: what lies here and is in use together is no more than was in use at once since the list was trimmed last, and
+ *       a half more for each trimming before; so the steady state allocates nothing, and a burst's memory goes back.
+ * Cost: three loads and two or three stores each way.
+ * Not here: when to trim (whoever makes the watch: vm/net/loop.c).
  */
 #ifndef CY_BASE_SPARE_H
 #define CY_BASE_SPARE_H
@@ -16,45 +23,71 @@
 
 #include <string.h>
 
+struct spare_list;
+
+/* The lists that hold more than at rest. */
+struct spare_watch {
+    struct spare_list *first;
+    void (*begin)(
+        struct spare_watch *watch); /* the first list has come: trim from time to time, until none is left */
+};
+
 struct spare_list {
     void *first; /* whose first word is the next one's place */
     uint32_t count;
-    uint32_t block_bytes; /* of each */
+    uint32_t low; /* the fewest that lay here since it was trimmed last: those nobody needed */
+    uint32_t rest_count;
+    uint32_t block_bytes;
+    struct spare_watch *watch; /* NULL: past rest_count a block is freed at once */
+    struct spare_list *next;   /* among the watched */
+    bool watched;
 };
 
-/* NULL: there is none. */
-static inline void *spare_take(struct spare_list *list)
+static inline void spare_init(struct spare_list *list, struct spare_watch *watch, size_t block_bytes,
+                              uint32_t rest_count)
+{
+    DCHECK(block_bytes >= sizeof(void *) && block_bytes <= UINT32_MAX);
+    *list =
+        (struct spare_list){.rest_count = rest_count, .block_bytes = (uint32_t)block_bytes, .watch = watch};
+}
+
+/* For spare_put: may the list hold one more than at rest? */
+bool spare_begin_watch(struct spare_list *list);
+/* Gives back half of what nobody needed since the last time, of each list no more than LIMIT_SPARE_TRIM_BLOCKS. False: no
+ * list holds more than at rest any longer, and `begin` is called for the next one that does. */
+bool spare_trim(struct spare_watch *watch);
+/* Frees what is kept, out of the watch too. */
+void spare_fini(struct spare_list *list);
+
+static inline void *spare_pop(struct spare_list *list)
 {
     void *block = list->first;
-    if (!block) return NULL;
     MEM_SHOW(block, list->block_bytes);
     memcpy(&list->first, block, sizeof list->first);
     list->count--;
     return block;
 }
 
-/* `owned_block`: of its own type, whose size is the list's. Whoever still looks at it is caught where memory can be
- * hidden (mem.h), as with one that was freed. */
-#define spare_put(list, owned_block, count_max) \
-    spare_put_bytes(list, owned_block, sizeof *(owned_block), count_max)
-static inline void spare_put_bytes(struct spare_list *list, void *owned_block, uint32_t block_bytes,
-                                   uint32_t count_max)
+/* NULL: there is none. */
+static inline void *spare_take(struct spare_list *list)
 {
-    DCHECK(list->count == 0 || list->block_bytes == block_bytes);
-    if (list->count >= count_max) {
+    if (!list->first) return NULL;
+    void *block = spare_pop(list);
+    if (list->count < list->low) list->low = list->count;
+    return block;
+}
+
+static inline void spare_put(struct spare_list *list, void *owned_block)
+{
+    DCHECK(list->block_bytes != 0); /* spare_init */
+    if (CY_UNLIKELY(list->count >= list->rest_count) && !list->watched && !spare_begin_watch(list)) {
         mem_free(owned_block);
         return;
     }
     memcpy(owned_block, &list->first, sizeof list->first);
+    MEM_HIDE((uint8_t *)owned_block + sizeof list->first, list->block_bytes - sizeof list->first);
     list->first = owned_block;
-    list->block_bytes = block_bytes;
     list->count++;
-    MEM_HIDE(owned_block, block_bytes);
-}
-
-static inline void spare_fini(struct spare_list *list)
-{
-    for (void *block = spare_take(list); block; block = spare_take(list)) mem_free(block);
 }
 
 #endif

@@ -36,6 +36,9 @@ cy_err http_client_new(const struct http_client_options *options, struct http_cl
     client_default(&client->options.keep_alive_ms, CLIENT_KEEP_ALIVE_MS);
     client_default(&client->options.tunnel_timeout_ms, LIMIT_HTTP_TUNNEL_IDLE_MS);
     client_default(&client->options.pool_idle_max, LIMIT_HTTP_POOL_IDLE);
+    struct spare_watch *watch = loop_spares(options->loop);
+    spare_init(&client->spare_connections, watch, sizeof(struct upstream_connection), LIMIT_HTTP_SPARE);
+    spare_init(&client->spare_connectors, watch, sizeof(struct http_connector), LIMIT_HTTP_SPARE);
     *client_out = client;
     return CY_OK;
 }

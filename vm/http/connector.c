@@ -33,7 +33,7 @@ static void connector_release(struct http_connector *connector)
     DCHECK(!connector->connecting && !connector->resolving && !connector->preparing);
     loop_timer_clear(client->options.loop, &connector->timer);
     pool_unref(&connector->pool);
-    spare_put(&client->spare_connectors, connector, LIMIT_HTTP_SPARE);
+    spare_put(&client->spare_connectors, connector);
     client_release(client);
 }
 

@@ -45,7 +45,7 @@ void exchange_free(struct http_exchange *exchange)
     buffer_unref(&exchange->space_buffer);
     relay_end(&exchange->request_body);
     relay_end(&exchange->proxy.response);
-    spare_put(&server->spare_exchanges, exchange, LIMIT_HTTP_SPARE);
+    spare_put(&server->spare_exchanges, exchange);
     CHECK(server->counters->exchanges_open > 0);
     server->counters->exchanges_open--;
 }

@@ -26,6 +26,9 @@ struct upstream_carrier *h2_client_take(struct http_pool *pool, void *owner,
 /* A new connection, and its first stream, without an owner yet. Takes the connection's stream, also on failure. */
 CY_NODISCARD cy_err h2_client_add(struct http_pool *pool, struct stream *owned_stream,
                                   struct upstream_carrier **carrier_out);
+/* Of the pool's connections without streams the one that has been so longest; false: there is none. `close` closes it
+ * and may take the pool along; else `due_ms_out` says when its time is over. */
+bool h2_client_oldest_idle(struct http_pool *pool, bool close, uint64_t *due_ms_out);
 /* Closes connections without streams: all of the pool's when the client goes. */
 void h2_client_close_idle(struct http_pool *pool);
 void h2_client_fini(struct http_client *client);

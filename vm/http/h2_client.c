@@ -211,9 +211,8 @@ static void h2_client_stream_free(struct h2_stream *stream)
 {
     struct h2_client_connection *connection = h2_client_connection_of(stream->session);
     struct http_client *client = connection->pool->client;
-    struct h2_client_stream *client_stream = h2_client_of_stream(stream);
     connection->has_served = true;
-    spare_put(&client->h2->spare_streams, client_stream, LIMIT_HTTP_SPARE);
+    spare_put(&client->h2->spare_streams, h2_client_of_stream(stream));
     client_release(client);
 }
 
@@ -242,7 +241,7 @@ static void h2_client_free(struct h2_session *session)
     struct http_client *client = connection->pool->client;
     h2_client_unlink(connection);
     pool_unref(&connection->pool);
-    spare_put(&client->h2->spare_connections, connection, LIMIT_HTTP_SPARE);
+    spare_put(&client->h2->spare_connections, connection);
     client_release(client);
 }
 
@@ -357,10 +356,13 @@ static struct h2_client_connection *h2_client_connection_new(struct http_client 
     if (!client->h2) {
         struct h2_client *h2 = mem_alloc_zeroed(sizeof *h2);
         if (!h2) return NULL;
-        if (cy_failed(h2_shared_new(&h2->shared))) {
+        struct spare_watch *watch = loop_spares(client->options.loop);
+        if (cy_failed(h2_shared_new(watch, &h2->shared))) {
             mem_free(h2);
             return NULL;
         }
+        spare_init(&h2->spare_streams, watch, sizeof(struct h2_client_stream), LIMIT_HTTP_SPARE);
+        spare_init(&h2->spare_connections, watch, sizeof(struct h2_client_connection), LIMIT_HTTP_SPARE);
         client->h2 = h2;
     }
     struct h2_client_connection *connection = spare_take(&client->h2->spare_connections);
@@ -380,7 +382,7 @@ cy_err h2_client_add(struct http_pool *pool, struct stream *owned_stream,
     cy_err err = h2_session_open(&connection->session, &h2_client_role, client->h2->shared,
                                  client->options.loop, owned_stream);
     if (cy_failed(err)) {
-        spare_put(&client->h2->spare_connections, connection, LIMIT_HTTP_SPARE);
+        spare_put(&client->h2->spare_connections, connection);
         return err;
     }
     connection->pool = pool_ref(pool);
@@ -393,6 +395,21 @@ cy_err h2_client_add(struct http_pool *pool, struct stream *owned_stream,
     if (*carrier_out) return CY_OK;
     h2_session_close(&connection->session);
     return CY_ERR(NO_MEMORY);
+}
+
+bool h2_client_oldest_idle(struct http_pool *pool, bool close, uint64_t *due_ms_out)
+{
+    struct h2_session *oldest = NULL;
+    for (struct h2_client_connection *connection = pool->h2_newest; connection;
+         connection = connection->next) {
+        struct h2_session *session = &connection->session;
+        bool is_idle = session->stream && session->stream_count == 0;
+        if (is_idle && (!oldest || session->idle_since_ms < oldest->idle_since_ms)) oldest = session;
+    }
+    if (!oldest) return false;
+    *due_ms_out = oldest->idle_since_ms + pool->client->options.keep_alive_ms;
+    if (close) h2_session_close(oldest);
+    return true;
 }
 
 void h2_client_close_idle(struct http_pool *pool)

@@ -15,6 +15,7 @@
  */
 #include "vm/base/check.h"
 #include "vm/base/hash.h"
+#include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/base/spare.h"
 #include "vm/http/h2_response.h"
@@ -35,7 +36,7 @@ struct h2_load_connection {
 struct h2_load {
     struct h2_shared *shared;
     struct h2_load_connection *connections; /* one for each of the run's */
-    struct spare_list spare_streams;        /* no more than the run's slots */
+    struct spare_list spare_streams;
 };
 
 static struct h2_load_stream *h2_load_of(struct h2_stream *stream)
@@ -97,7 +98,9 @@ static cy_err h2_load_prepare(struct load *load, struct builder *fault)
     CY_TRY(load_request_make(load, h2_load_write_head, fault));
     load->h2 = mem_alloc_zeroed(sizeof *load->h2);
     if (!load->h2) return CY_ERR(NO_MEMORY);
-    CY_TRY(h2_shared_new(&load->h2->shared));
+    struct spare_watch *watch = loop_spares(load->options.loop);
+    spare_init(&load->h2->spare_streams, watch, sizeof(struct h2_load_stream), LIMIT_HTTP_SPARE);
+    CY_TRY(h2_shared_new(watch, &load->h2->shared));
     load->h2->connections = mem_alloc_zeroed(load->options.connections * sizeof *load->h2->connections);
     if (!load->h2->connections) return CY_ERR(NO_MEMORY);
     for (uint32_t i = 0; i < load->options.connections; i++)
@@ -278,8 +281,7 @@ static void h2_load_written(struct h2_stream *stream, cy_err err, size_t bytes)
 static void h2_load_stream_free(struct h2_stream *stream)
 {
     struct h2_load *h2 = h2_load_connection_of(stream->session)->load->h2;
-    struct h2_load_stream *one = h2_load_of(stream);
-    spare_put(&h2->spare_streams, one, LIMIT_LOAD_SLOTS);
+    spare_put(&h2->spare_streams, h2_load_of(stream));
 }
 
 static void h2_load_greeted(struct h2_session *session)

@@ -15,9 +15,9 @@
 #define H2_MEMORY_SMALLEST_BYTES 32
 
 struct h2_memory_block {
-    struct h2_memory_block *next; /* while free */
-    uint32_t class_index;         /* H2_MEMORY_CLASSES: of no class */
-    uint32_t bytes;               /* that its owner may use, when it is of no class */
+    void *next;           /* while free: the list's */
+    uint32_t class_index; /* H2_MEMORY_CLASSES: of no class */
+    uint32_t bytes;       /* that its owner may use, when it is of no class */
 };
 _Static_assert(sizeof(struct h2_memory_block) % 16 == 0, "what lies behind it is aligned for everything");
 
@@ -41,15 +41,10 @@ static void *h2_memory_alloc(size_t bytes, void *context)
     struct h2_memory_block *block = NULL;
     if (class_index < H2_MEMORY_CLASSES) {
         bytes = h2_memory_class_bytes(class_index);
-        block = memory->free[class_index];
+        block = spare_take(&memory->spare[class_index]);
     }
-    if (block) {
-        memory->free[class_index] = block->next;
-        memory->free_bytes -= bytes;
-    } else {
-        block = mem_alloc(sizeof *block + bytes);
-        if (!block) return NULL;
-    }
+    if (!block) block = mem_alloc(sizeof *block + bytes);
+    if (!block) return NULL;
     block->class_index = class_index;
     block->bytes = (uint32_t)bytes;
     memory->lent_count++;
@@ -63,14 +58,10 @@ static void h2_memory_free(void *pointer, void *context)
     struct h2_memory_block *block = (struct h2_memory_block *)pointer - 1;
     CHECK(memory->lent_count > 0);
     memory->lent_count--;
-    if (block->class_index >= H2_MEMORY_CLASSES ||
-        memory->free_bytes + block->bytes > LIMIT_HTTP2_MEMORY_FREE_BYTES) {
+    if (block->class_index < H2_MEMORY_CLASSES)
+        spare_put(&memory->spare[block->class_index], block);
+    else
         mem_free(block);
-        return;
-    }
-    memory->free_bytes += block->bytes;
-    block->next = memory->free[block->class_index];
-    memory->free[block->class_index] = block;
 }
 
 static void *h2_memory_calloc(size_t count, size_t size, void *context)
@@ -94,9 +85,14 @@ static void *h2_memory_realloc(void *pointer, size_t bytes, void *context)
     return larger;
 }
 
-void h2_memory_init(struct h2_memory *memory)
+void h2_memory_init(struct h2_memory *memory, struct spare_watch *watch)
 {
     memset(memory, 0, sizeof *memory);
+    for (uint32_t i = 0; i < H2_MEMORY_CLASSES; i++) {
+        size_t bytes = h2_memory_class_bytes(i);
+        spare_init(&memory->spare[i], watch, sizeof(struct h2_memory_block) + bytes,
+                   (uint32_t)(LIMIT_HTTP2_MEMORY_FREE_BYTES / H2_MEMORY_CLASSES / bytes));
+    }
     memory->library =
         (nghttp2_mem){memory, h2_memory_alloc, h2_memory_free, h2_memory_calloc, h2_memory_realloc};
 }
@@ -104,13 +100,7 @@ void h2_memory_init(struct h2_memory *memory)
 void h2_memory_fini(struct h2_memory *memory)
 {
     CHECK(memory->lent_count == 0);
-    for (size_t i = 0; i < H2_MEMORY_CLASSES; i++) {
-        while (memory->free[i]) {
-            struct h2_memory_block *block = memory->free[i];
-            memory->free[i] = block->next;
-            mem_free(block);
-        }
-    }
+    for (size_t i = 0; i < H2_MEMORY_CLASSES; i++) spare_fini(&memory->spare[i]);
 }
 
 #undef H2_MEMORY_SMALLEST_BYTES

@@ -309,7 +309,7 @@ static void h2_server_stream_free(struct h2_stream *stream)
     carrier->writing = false;
     if (carrier->exchange) exchange_free(carrier->exchange);
     carrier->exchange = NULL;
-    spare_put(&h2->spare_streams, server_stream, LIMIT_HTTP_SPARE);
+    spare_put(&h2->spare_streams, server_stream);
 }
 
 static void h2_server_feed(struct h2_server_stream *server_stream)
@@ -388,7 +388,7 @@ static void h2_server_free(struct h2_session *session)
     struct h2_server_connection *connection = h2_server_connection_of(session);
     struct http_server *server = connection->server;
     server_unlink(server, &connection->listed);
-    spare_put(&server->h2->spare_connections, connection, LIMIT_HTTP_SPARE);
+    spare_put(&server->h2->spare_connections, connection);
     server_release(server);
 }
 
@@ -510,10 +510,13 @@ static struct h2_server_connection *h2_server_connection_new(struct http_server 
     if (!server->h2) {
         struct h2_server *h2 = mem_alloc_zeroed(sizeof *h2);
         if (!h2) return NULL;
-        if (cy_failed(h2_shared_new(&h2->shared))) {
+        struct spare_watch *watch = loop_spares(server->options.loop);
+        if (cy_failed(h2_shared_new(watch, &h2->shared))) {
             mem_free(h2);
             return NULL;
         }
+        spare_init(&h2->spare_streams, watch, sizeof(struct h2_server_stream), LIMIT_HTTP_SPARE);
+        spare_init(&h2->spare_connections, watch, sizeof(struct h2_server_connection), LIMIT_HTTP_SPARE);
         server->h2 = h2;
     }
     struct h2_server_connection *connection = spare_take(&server->h2->spare_connections);
@@ -535,7 +538,7 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
     connection->peer_text_bytes = server_format_peer(owned_stream, connection->peer_text);
     if (cy_failed(h2_session_open(&connection->session, &h2_server_role, server->h2->shared,
                                   server->options.loop, owned_stream))) {
-        spare_put(&server->h2->spare_connections, connection, LIMIT_HTTP_SPARE);
+        spare_put(&server->h2->spare_connections, connection);
         return;
     }
     server_link(server, &connection->listed);

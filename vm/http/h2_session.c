@@ -344,11 +344,11 @@ static int h2_session_unpack_extension(nghttp2_session *library, void **payload,
 
 /* -- what all sessions share ----------------------------------------------------------------------------- */
 
-cy_err h2_shared_new(struct h2_shared **shared_out)
+cy_err h2_shared_new(struct spare_watch *watch, struct h2_shared **shared_out)
 {
     struct h2_shared *shared = mem_alloc_zeroed(sizeof *shared);
     if (!shared) return CY_ERR(NO_MEMORY);
-    h2_memory_init(&shared->memory);
+    h2_memory_init(&shared->memory, watch);
     if (nghttp2_session_callbacks_new(&shared->callbacks) || nghttp2_option_new(&shared->option)) {
         h2_shared_free(&shared);
         return CY_ERR(NO_MEMORY);

@@ -70,7 +70,7 @@ struct h2_shared {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
 };
-CY_NODISCARD cy_err h2_shared_new(struct h2_shared **shared_out);
+CY_NODISCARD cy_err h2_shared_new(struct spare_watch *watch, struct h2_shared **shared_out);
 void h2_shared_free(struct h2_shared **shared);
 
 /* What a peer may still do: filled with time and by useful frames, emptied by others. */

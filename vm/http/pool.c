@@ -174,7 +174,7 @@ static void pool_recycle(struct upstream_connection *connection)
     struct http_client *client = connection->pool->client;
     DCHECK(!connection->carrier.input);
     pool_unref(&connection->pool);
-    spare_put(&client->spare_connections, connection, LIMIT_HTTP_SPARE);
+    spare_put(&client->spare_connections, connection);
     client_release(client);
 }
 
@@ -202,25 +202,38 @@ void pool_close_all_idle(struct http_pool *pool)
     while (pool->idle_oldest) pool_close_idle(pool->idle_oldest);
 }
 
-/* Of all pools, the connection whose time is over first. Looks at each pool: nobody keeps an order of all of them for
- * the day on which descriptors run out. */
-static struct upstream_connection *pool_first_to_go(struct http_client *client)
+/* Of all pools, closes the idle connection whose time is over first. Looks at each pool: nobody keeps an order of all of
+ * them for the day on which descriptors run out. */
+static bool pool_close_first_to_go(struct http_client *client)
 {
-    struct upstream_connection *first = NULL;
+    struct http_pool *first = NULL;
+    bool first_is_h2 = false;
+    uint64_t first_due_ms = UINT64_MAX, due_ms;
+    if (client->idle_count == 0 && !client->h2) return false;
     for (size_t i = 0; i < CLIENT_POOL_BUCKETS; i++)
         for (struct http_pool *pool = client->buckets[i]; pool; pool = pool->next) {
-            struct upstream_connection *oldest = pool->idle_oldest;
-            if (oldest && (!first || oldest->carrier.timer.due_ms < first->carrier.timer.due_ms))
-                first = oldest;
+            if (pool->idle_oldest && pool->idle_oldest->carrier.timer.due_ms < first_due_ms) {
+                first = pool;
+                first_is_h2 = false;
+                first_due_ms = pool->idle_oldest->carrier.timer.due_ms;
+            }
+            if (pool->h2_newest && h2_client_oldest_idle(pool, false, &due_ms) && due_ms < first_due_ms) {
+                first = pool;
+                first_is_h2 = true;
+                first_due_ms = due_ms;
+            }
         }
-    return first;
+    if (!first) return false;
+    if (first_is_h2) return h2_client_oldest_idle(first, true, &due_ms);
+    pool_close_idle(first->idle_oldest);
+    return true;
 }
 
 uint32_t pool_make_room(struct http_client *client, uint32_t count)
 {
     static const char why[] = "descriptors ran out: closed";
     uint32_t closed = 0;
-    for (; closed < count && client->idle_count > 0; closed++) pool_close_idle(pool_first_to_go(client));
+    while (closed < count && pool_close_first_to_go(client)) closed++;
     if (closed)
         log_write_keyed(client->options.log, LOG_WARN, why, "%s %u idle connection%s of upstreams", why,
                         (unsigned)closed, closed == 1 ? "" : "s");

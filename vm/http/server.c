@@ -66,6 +66,11 @@ cy_err http_server_new(const struct http_server_options *options, struct http_se
     server->options = *options;
     server_default_bounds(&server->options);
     server_default(&server->options.connections_max, LIMIT_CONNECTIONS);
+    struct spare_watch *watch = loop_spares(server->options.loop);
+    spare_init(&server->spare_exchanges, watch, sizeof(struct http_exchange), LIMIT_HTTP_SPARE);
+    spare_init(&server->spare_connections, watch, sizeof(struct http_connection), LIMIT_HTTP_SPARE);
+    spare_init(&server->spare_writes, watch, sizeof(struct connection_write), LIMIT_HTTP_SPARE);
+    tunnel_init_spares(&server->spare_tunnels, watch);
     server->date_second = INT64_MIN;
     server->drain_timer.fire = server_on_drain_timer;
     server->idle_timer.fire = server_on_idle_timer;

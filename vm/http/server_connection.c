@@ -45,7 +45,7 @@ static bool connection_take_write(struct http_connection *connection)
 static void connection_give_write(struct http_connection *connection)
 {
     if (!connection->write) return;
-    spare_put(&connection->carrier.server->spare_writes, connection->write, LIMIT_HTTP_SPARE);
+    spare_put(&connection->carrier.server->spare_writes, connection->write);
     connection->write = NULL;
     connection->carrier.send = NULL;
 }
@@ -58,7 +58,7 @@ static void connection_recycle(struct http_connection *connection)
     if (connection->carrier.exchange) exchange_free(connection->carrier.exchange);
     connection_give_write(connection);
     server_unlink(server, &connection->listed);
-    spare_put(&server->spare_connections, connection, LIMIT_HTTP_SPARE);
+    spare_put(&server->spare_connections, connection);
     server_release(server);
 }
 

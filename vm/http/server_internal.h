@@ -266,6 +266,8 @@ bool proxy_retry(struct http_exchange *exchange);
 /* -- tunnel.c -- */
 /* The 101 is with the kernel: bytes flow from here on. Takes the upstream's carrier; the exchange is freed. */
 void tunnel_start(struct http_exchange *exchange);
+/* The list of the tunnels that a server keeps for its next ones. */
+void tunnel_init_spares(struct spare_list *tunnels, struct spare_watch *watch);
 /* What the client's carrier tells. `err`: it is gone; CANCELLED: by us. */
 void tunnel_on_input(struct http_tunnel *tunnel);
 void tunnel_on_written(struct http_tunnel *tunnel);

@@ -47,7 +47,7 @@ static void tunnel_end(struct http_tunnel *tunnel, bool abort)
     carrier->tunnel = NULL;
     CHECK(server->counters->tunnels_open > 0);
     server->counters->tunnels_open--;
-    spare_put(&server->spare_tunnels, tunnel, LIMIT_HTTP_SPARE);
+    spare_put(&server->spare_tunnels, tunnel);
     carrier_end(carrier, abort ? CARRIER_END_ABORT : CARRIER_END_LAST);
 }
 
@@ -202,6 +202,11 @@ static void tunnel_on_upstream_written(void *owner, cy_err err, size_t sent_byte
 static void tunnel_on_upstream_timeout(void *owner) { (void)owner; }
 
 /* -- the beginning --------------------------------------------------------------------------------------- */
+
+void tunnel_init_spares(struct spare_list *tunnels, struct spare_watch *watch)
+{
+    spare_init(tunnels, watch, sizeof(struct http_tunnel), LIMIT_HTTP_SPARE);
+}
 
 static struct http_tunnel *tunnel_new(struct http_server *server)
 {

@@ -42,7 +42,7 @@ static struct http_call *serve_take_call(struct runtime *runtime)
 }
 static void serve_put_call(struct runtime *runtime, struct http_call *call)
 {
-    spare_put(&runtime->serving.spare_calls, call, LIMIT_HTTP_SPARE);
+    spare_put(&runtime->serving.spare_calls, call);
 }
 
 static void serve_answer_failure(struct runtime *runtime, struct http_exchange *exchange,
@@ -371,6 +371,9 @@ static cy_err serve_open_server(struct runtime *runtime)
     options.connections_max = serve_share_descriptors(runtime->loop);
     options.counters = serve_metrics_own(runtime);
     CY_TRY(http_server_new(&options, &runtime->server));
+    if (!runtime->serving.spare_calls.block_bytes) /* a program may serve once more after a failure */
+        spare_init(&runtime->serving.spare_calls, loop_spares(runtime->loop), sizeof(struct http_call),
+                   LIMIT_HTTP_SPARE);
     return serve_watch(runtime);
 }
 

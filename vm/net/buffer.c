@@ -14,13 +14,12 @@
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
+#include "vm/base/spare.h"
 
 #define BUFFER_POISON 0xdb
 
 struct buffer_class {
-    struct buffer *free;
-    size_t free_count;
-    size_t free_count_max;
+    struct spare_list spare;
     size_t lent_count;
     uint32_t capacity;
 };
@@ -32,36 +31,33 @@ struct buffer_pool {
     size_t lent_bytes; /* of our own memory, not of loans */
 };
 
-cy_err buffer_pool_new(size_t free_count_max, struct buffer_pool **pool_out)
+static void buffer_class_init(struct buffer_class *class, struct spare_watch *watch, uint32_t capacity,
+                              uint32_t free_count)
+{
+    class->capacity = capacity;
+    spare_init(&class->spare, watch, sizeof(struct buffer) + capacity, free_count);
+}
+
+cy_err buffer_pool_new(uint32_t free_count, struct spare_watch *watch, struct buffer_pool **pool_out)
 {
     struct buffer_pool *pool = mem_alloc_zeroed(sizeof *pool);
     if (!pool) return CY_ERR(NO_MEMORY);
-    pool->small = (struct buffer_class){.free_count_max = free_count_max, .capacity = LIMIT_BUFFER_BYTES};
     /* The same number of bytes may wait in either list. */
-    size_t bulk_count_max = free_count_max * LIMIT_BUFFER_BYTES / LIMIT_BUFFER_BULK_BYTES + 1;
-    pool->bulk = (struct buffer_class){.free_count_max = bulk_count_max, .capacity = LIMIT_BUFFER_BULK_BYTES};
-    pool->loan = (struct buffer_class){.free_count_max = free_count_max};
+    uint32_t bulk_count = free_count / (LIMIT_BUFFER_BULK_BYTES / LIMIT_BUFFER_BYTES) + 1;
+    buffer_class_init(&pool->small, watch, LIMIT_BUFFER_BYTES, free_count);
+    buffer_class_init(&pool->bulk, watch, LIMIT_BUFFER_BULK_BYTES, bulk_count);
+    buffer_class_init(&pool->loan, watch, 0, free_count);
     *pool_out = pool;
     return CY_OK;
-}
-
-static void buffer_class_fini(struct buffer_class *class)
-{
-    while (class->free) {
-        struct buffer *buffer = class->free;
-        class->free = buffer->next;
-        MEM_SHOW(buffer->data, buffer->capacity);
-        mem_free(buffer);
-    }
 }
 
 void buffer_pool_free(struct buffer_pool **pool)
 {
     if (!*pool) return;
     CHECK((*pool)->lent_count == 0);
-    buffer_class_fini(&(*pool)->small);
-    buffer_class_fini(&(*pool)->bulk);
-    buffer_class_fini(&(*pool)->loan);
+    spare_fini(&(*pool)->small.spare);
+    spare_fini(&(*pool)->bulk.spare);
+    spare_fini(&(*pool)->loan.spare);
     mem_free(*pool);
     *pool = NULL;
 }
@@ -91,39 +87,38 @@ static struct buffer *buffer_lend(struct buffer_pool *pool, struct buffer *buffe
     return buffer;
 }
 
-/* Nobody has a reference to it from here on. */
-static void buffer_hide(struct buffer *buffer)
+/* What nobody may write to from here on. */
+static void buffer_poison(struct buffer *buffer)
 {
 #if defined(CY_DEBUG) && !MEM_HIDES
     memset(buffer->data, BUFFER_POISON, buffer->capacity);
+#else
+    (void)buffer;
 #endif
-    MEM_HIDE(buffer->data, buffer->capacity);
 }
 
-static void buffer_show(struct buffer *buffer)
+static void buffer_check_poison(const struct buffer *buffer)
 {
-    MEM_SHOW(buffer->data, buffer->capacity);
 #if defined(CY_DEBUG) && !MEM_HIDES
     if (buffer->capacity == 0) return;
     /* Each byte is as the one before it. */
     CHECK(buffer->data[0] == BUFFER_POISON &&
           memcmp(buffer->data, buffer->data + 1, buffer->capacity - 1) == 0);
+#else
+    (void)buffer;
 #endif
 }
 
 static struct buffer *buffer_take_class(struct buffer_pool *pool, struct buffer_class *class)
 {
-    struct buffer *buffer = class->free;
-    if (!buffer) {
+    struct buffer *buffer = spare_take(&class->spare);
+    if (buffer) {
+        buffer_check_poison(buffer);
+    } else {
         buffer = buffer_new(pool, class->capacity);
         if (!buffer) return NULL;
-        class->lent_count++;
-        return buffer_lend(pool, buffer);
     }
-    class->free = buffer->next;
-    class->free_count--;
     class->lent_count++;
-    buffer_show(buffer);
     return buffer_lend(pool, buffer);
 }
 
@@ -179,15 +174,13 @@ static void buffer_return(struct buffer *buffer)
     pool->lent_count--;
     pool->lent_bytes -= buffer->capacity;
     struct buffer_class *class = buffer_class_of(buffer);
-    if (buffer->capacity == class->capacity) class->lent_count--;
-    if (buffer->capacity != class->capacity || class->free_count >= class->free_count_max) {
+    if (buffer->capacity != class->capacity) {
         mem_free(buffer);
         return;
     }
-    buffer_hide(buffer);
-    buffer->next = class->free;
-    class->free = buffer;
-    class->free_count++;
+    class->lent_count--;
+    buffer_poison(buffer);
+    spare_put(&class->spare, buffer);
 }
 
 void buffer_unref(struct buffer **buffer)

@@ -16,9 +16,10 @@
 #include "vm/base/error.h"
 
 struct buffer_pool;
+struct spare_watch;
 
 struct buffer {
-    struct buffer *next; /* for whoever owns it: a queue link */
+    struct buffer *next; /* for whoever owns it: a queue link; first, for the pool's list */
     struct buffer_pool *pool;
     uint8_t *data; /* behind this struct, or foreign */
     /* NULL: the memory is our own. Else called once, at the last unref; the buffer is the pool's again when it
@@ -31,7 +32,10 @@ struct buffer {
     uint32_t capacity;
 };
 
-CY_NODISCARD cy_err buffer_pool_new(size_t free_count_max, struct buffer_pool **pool_out);
+/* `free_count` small buffers, and as many bytes of bulk ones, are kept at rest, and more while they are in use by turns
+ * (vm/base/spare.h). `watch` NULL: no more than that. */
+CY_NODISCARD cy_err buffer_pool_new(uint32_t free_count, struct spare_watch *watch,
+                                    struct buffer_pool **pool_out);
 void buffer_pool_free(struct buffer_pool **pool); /* CHECKs that every buffer came back */
 /* NULL when there is no memory. begin = end = 0, refs = 1. */
 CY_NODISCARD struct buffer *buffer_take(struct buffer_pool *pool);

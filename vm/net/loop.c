@@ -36,6 +36,22 @@ static void loop_read_clocks(struct loop *loop)
     loop->wall_seconds = loop->backend->wall_ms(loop->state) / 1000;
 }
 
+/* -- spare memory ------------------------------------------------------------------------------------------- */
+
+static void loop_on_spares(struct spare_watch *watch)
+{
+    struct loop *loop = CY_CONTAINER_OF(watch, struct loop, spares);
+    if (!timer_is_set(&loop->spares_timer)) loop_timer_set(loop, &loop->spares_timer, LIMIT_SPARE_TRIM_MS);
+}
+
+static void loop_on_spares_timer(struct timer *timer)
+{
+    struct loop *loop = CY_CONTAINER_OF(timer, struct loop, spares_timer);
+    if (spare_trim(&loop->spares)) loop_timer_set(loop, timer, LIMIT_SPARE_TRIM_MS);
+}
+
+/* -- the loop ------------------------------------------------------------------------------------------------ */
+
 cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loop **loop_out)
 {
     struct loop *loop = mem_alloc_zeroed(sizeof *loop);
@@ -48,7 +64,9 @@ cy_err loop_new_on(const struct loop_backend *backend, void *context, struct loo
         return err;
     }
     loop_read_clocks(loop);
-    err = buffer_pool_new(LIMIT_BUFFERS_FREE, &loop->buffers);
+    loop->spares.begin = loop_on_spares;
+    loop->spares_timer.fire = loop_on_spares_timer;
+    err = buffer_pool_new(LIMIT_BUFFERS_FREE, &loop->spares, &loop->buffers);
     loop->wheel = timer_wheel_new(loop->now_ms);
     loop->unhurried_timer.fire = loop_on_unhurried;
     if (!cy_failed(err) && !loop->wheel) err = CY_ERR(NO_MEMORY);
@@ -92,9 +110,13 @@ void loop_free(struct loop **loop_pointer)
     }
     loop_pipes_free(loop);
     mem_free(loop->stream_info);
-    if (loop->wheel) timer_wheel_clear(loop->wheel, &loop->unhurried_timer);
+    if (loop->wheel) {
+        timer_wheel_clear(loop->wheel, &loop->unhurried_timer);
+        timer_wheel_clear(loop->wheel, &loop->spares_timer);
+    }
     timer_wheel_free(&loop->wheel);
     buffer_pool_free(&loop->buffers);
+    CHECK(!loop->spares.first); /* a list of somebody who is still there */
     loop->backend->close(loop->state);
     mem_free(loop);
 }
@@ -123,6 +145,7 @@ void loop_skip_ms(struct loop *loop, uint64_t ms)
 }
 int64_t loop_wall_seconds(const struct loop *loop) { return loop->wall_seconds; }
 struct buffer_pool *loop_buffers(struct loop *loop) { return loop->buffers; }
+struct spare_watch *loop_spares(struct loop *loop) { return &loop->spares; }
 void loop_read_counters(const struct loop *loop, struct loop_counters *counters_out)
 {
     *counters_out = loop->counters;

@@ -21,6 +21,7 @@
 #include "vm/net/timer.h"
 
 struct loop;
+struct spare_watch;
 struct loop_socket;
 struct loop_backend; /* loop_internal.h */
 
@@ -36,6 +37,9 @@ uint64_t loop_turn_ns(
 /* Seconds since 1970, read once per turn: for logs and the Date field. */
 int64_t loop_wall_seconds(const struct loop *loop);
 struct buffer_pool *loop_buffers(struct loop *loop);
+/* For lists of the loop's thread (vm/base/spare.h), which must be freed before it: they are trimmed each
+ * LIMIT_SPARE_TRIM_MS while one of them holds more than at rest. */
+struct spare_watch *loop_spares(struct loop *loop);
 
 /* One turn: waits for events (not at all when something is already complete or `hook` asked for another turn),
  * delivers the completions of this turn in one batch, fires timers, then calls the hook. */

@@ -19,6 +19,7 @@
 #ifndef CY_NET_LOOP_INTERNAL_H
 #define CY_NET_LOOP_INTERNAL_H
 
+#include "vm/base/spare.h"
 #include "vm/net/loop.h"
 
 #include <sys/types.h>
@@ -139,6 +140,8 @@ struct loop {
     void *state;
     struct buffer_pool *buffers;
     struct timer_wheel *wheel;
+    struct spare_watch spares; /* lists of this thread that hold more than at rest */
+    struct timer spares_timer; /* trims them */
     uint64_t now_ms, turn_ns;
     uint64_t skipped_ns; /* what tests let the clock go ahead of the system's */
     int64_t wall_seconds;

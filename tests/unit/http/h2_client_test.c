@@ -9,6 +9,9 @@
 #include "tests/unit/http/h2_relay.h"
 
 #include <check.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* What gRPC does, in small: a request in pieces, an answer in pieces, trailers at both ends. */
 START_TEST(test_trailers_pass_both_ways)
@@ -459,6 +462,50 @@ START_TEST(test_a_silent_connection_gets_no_more_requests)
 }
 END_TEST
 
+/* Descriptors run out while a connection without streams idles: it goes for a connection to another server. */
+START_TEST(test_an_idle_connection_gives_way)
+{
+    struct h2_relay relay;
+    struct address address;
+    struct upstream *other;
+    char url[64];
+    h2_relay_open(&relay, "h2c", "", false);
+    h2_peer_get(&relay.peer, 1, "/first");
+    struct h2_peer *far = h2_relay_far(&relay, 0);
+    h2_peer_greet_back(far);
+    struct h2_frame frame = h2_peer_wait(far);
+    ck_assert_uint_eq(frame.type, PEER_HEADERS);
+    h2_peer_head(far, PEER_END_STREAM, frame.id, ":status: 204\n");
+    frame = h2_peer_wait(&relay.peer);
+    ck_assert(h2_peer_has(frame.payload, ":status: 204\n"));
+    /* Another server: HTTP/1 at the same address. */
+    loop_socket_address(relay.listener, false, &address);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", address_port(&address));
+    ck_assert(!cy_failed(upstream_open(relay.client, cy_bytes_from_text(url), &other, NULL)));
+    http_verdict_unref(&relay.verdict);
+    ck_assert(!cy_failed(http_verdict_proxy(other, NULL, 0, NULL, 0, CY_BYTES_NONE, &relay.verdict, NULL)));
+    struct rlimit before, full;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int first_free = dup(STDERR_FILENO);
+    ck_assert_int_ge(first_free, 0);
+    ck_assert_int_eq(close(first_free), 0);
+    full = before;
+    full.rlim_cur = (rlim_t)first_free;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &full), 0);
+    h2_peer_get(&relay.peer, 3, "/second");
+    h2_peer_wait_end(far);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0); /* this end accepts it */
+    far = h2_relay_far(&relay, 1);
+    while (!h2_peer_has(builder_view(&far->received), "GET /second HTTP/1.1\r\n")) h2_peer_turn(&relay.peer);
+    h2_peer_bytes(far, CY_BYTES("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    frame = h2_peer_wait(&relay.peer);
+    ck_assert_uint_eq(frame.id, 3);
+    ck_assert(h2_peer_has(frame.payload, ":status: 200\n"));
+    upstream_unref(&other);
+    h2_relay_close(&relay);
+}
+END_TEST
+
 Suite *unit_suite_http_h2_client(void);
 Suite *unit_suite_http_h2_client(void)
 {
@@ -480,6 +527,7 @@ Suite *unit_suite_http_h2_client(void)
     tcase_add_test(cases, test_the_connection_s_window_at_and_past_the_limit);
     tcase_add_test(cases, test_interim_answers_without_end_are_bounded);
     tcase_add_test(cases, test_a_silent_connection_gets_no_more_requests);
+    tcase_add_test(cases, test_an_idle_connection_gives_way);
     suite_add_tcase(suite, cases);
     return suite;
 }

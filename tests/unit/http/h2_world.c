@@ -36,7 +36,7 @@ static void h2_world_on_request(void *context, struct http_exchange *exchange)
         builder_printf(&world->seen, "%.*s: %.*s\n", CY_BYTES_ARG(request->fields[i].name),
                        CY_BYTES_ARG(request->fields[i].value));
     if (cy_bytes_equal(request->path, CY_BYTES("/wait"))) {
-        ck_assert_uint_lt(world->waiting_count, LIMIT_HTTP2_STREAMS);
+        ck_assert_uint_lt(world->waiting_count, H2_WORLD_WAITING_MAX);
         world->waiting[world->waiting_count++] = exchange;
     } else if (cy_bytes_equal(request->path, CY_BYTES("/204"))) {
         h2_world_respond(world, exchange, 204, 0);

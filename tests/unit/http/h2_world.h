@@ -10,12 +10,14 @@
 #include "vm/http/server.h"
 #include "vm/net/tls.h"
 
+#define H2_WORLD_WAITING_MAX 1024
+
 struct h2_world {
     struct loop *loop;
     struct log log;
     struct http_server *server;
     struct h2_peer peer;
-    struct http_exchange *waiting[LIMIT_HTTP2_STREAMS]; /* requests for /wait */
+    struct http_exchange *waiting[H2_WORLD_WAITING_MAX]; /* requests for /wait */
     unsigned request_count, gone_count, waiting_count;
     struct builder seen; /* of the last request: method, host, path, fields */
     uint8_t *body;

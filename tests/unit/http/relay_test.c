@@ -22,7 +22,7 @@ static unsigned relay_run(cy_bytes input, size_t step, const struct http_framing
     struct buffer_pool *pool;
     struct relay relay;
     unsigned writes = 0;
-    ck_assert(!cy_failed(buffer_pool_new(4, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(4, NULL, &pool)));
     relay_begin(&relay, framing, chunked_out);
     enum relay_result result = RELAY_GOES_ON;
     for (size_t begin = 0; begin < input.count && result == RELAY_GOES_ON; begin += step) {
@@ -151,7 +151,7 @@ START_TEST(test_foreign_memory_is_not_written)
         "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n"; /* read only: a write is a crash */
     struct buffer_pool *pool;
     unsigned released = 0;
-    ck_assert(!cy_failed(buffer_pool_new(4, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(4, NULL, &pool)));
     struct buffer *buffer = buffer_wrap(pool, body, sizeof body - 1, relay_test_release, &released);
     struct relay relay;
     struct loop_send send = {.part_count = 0};

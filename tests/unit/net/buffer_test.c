@@ -17,7 +17,7 @@ START_TEST(test_bulk_buffers_at_and_past_the_limit)
 {
     struct buffer_pool *pool;
     static struct buffer *lent[LIMIT_BUFFERS_BULK];
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     for (size_t i = 0; i < LIMIT_BUFFERS_BULK; i++) {
         lent[i] = buffer_take_bulk(pool);
         ck_assert_uint_eq(lent[i]->capacity, LIMIT_BUFFER_BULK_BYTES);
@@ -38,7 +38,7 @@ END_TEST
 START_TEST(test_take_and_unref)
 {
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     struct buffer *a = buffer_take(pool), *b = buffer_take(pool);
     ck_assert_uint_eq(buffer_pool_lent(pool), 2);
     ck_assert_uint_eq(a->capacity, LIMIT_BUFFER_BYTES);
@@ -68,7 +68,7 @@ END_TEST
 START_TEST(test_sizes)
 {
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(4, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(4, NULL, &pool)));
     struct buffer *bulk = buffer_take_bulk(pool), *own = buffer_take_sized(pool, 100001),
                   *empty = buffer_take_sized(pool, 0);
     ck_assert_uint_eq(bulk->capacity, LIMIT_BUFFER_BULK_BYTES);
@@ -89,7 +89,7 @@ END_TEST
 START_TEST(test_free_list_is_bounded)
 {
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     struct buffer *buffers[5];
     for (int i = 0; i < 5; i++) buffers[i] = buffer_take(pool);
     for (int i = 0; i < 5; i++) buffer_unref(&buffers[i]);
@@ -105,9 +105,9 @@ START_TEST(test_no_memory_is_null)
 {
     struct buffer_pool *pool = NULL;
     mem_fail_after(0);
-    ck_assert(cy_is(buffer_pool_new(2, &pool), CY_ERR_NO_MEMORY));
+    ck_assert(cy_is(buffer_pool_new(2, NULL, &pool), CY_ERR_NO_MEMORY));
     mem_fail_after(1);
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     ck_assert_ptr_null(buffer_take(pool));
     mem_fail_never();
     ck_assert_uint_eq(buffer_pool_lent(pool), 0);
@@ -136,7 +136,7 @@ START_TEST(test_foreign_memory_is_lent_and_released_once)
     static const uint8_t text[LIMIT_BUFFER_BYTES] =
         "a document"; /* the size of a pooled buffer, to confuse */
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     struct buffer_test_loan loan = {.data = text, .pool = pool, .takes_another = true};
     for (int i = 1; i <= 3; i++) {
         uint64_t allocations = mem_allocation_count();
@@ -167,7 +167,7 @@ END_TEST
 START_TEST(test_loan_without_memory_is_not_released)
 {
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     struct buffer_test_loan loan = {0};
     mem_fail_after(0);
     ck_assert_ptr_null(buffer_wrap(pool, (const uint8_t *)"x", 1, buffer_test_release, &loan));
@@ -181,7 +181,7 @@ END_TEST
 START_TEST(test_pool_with_lent_buffers_aborts)
 {
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     ck_assert_ptr_nonnull(buffer_take(pool));
     buffer_pool_free(&pool);
 }
@@ -191,7 +191,7 @@ END_TEST
 START_TEST(test_nobody_touches_a_buffer_after_unref)
 {
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     struct buffer *buffer = buffer_take(pool);
     uint8_t *data = buffer->data;
     ck_assert(!__asan_region_is_poisoned(data, LIMIT_BUFFER_BYTES));
@@ -208,7 +208,7 @@ END_TEST
 START_TEST(test_write_after_unref_aborts)
 {
     struct buffer_pool *pool;
-    ck_assert(!cy_failed(buffer_pool_new(2, &pool)));
+    ck_assert(!cy_failed(buffer_pool_new(2, NULL, &pool)));
     struct buffer *buffer = buffer_take(pool);
     uint8_t *data = buffer->data;
     buffer_unref(&buffer);
