@@ -202,8 +202,8 @@ void pool_close_all_idle(struct http_pool *pool)
     while (pool->idle_oldest) pool_close_idle(pool->idle_oldest);
 }
 
-/* Of all pools, closes the idle connection whose time is over first. Looks at each pool: nobody keeps an order of all of
- * them for the day on which descriptors run out. */
+/* Of all pools, closes the idle connection whose time is over first. Looks at each pool: nobody keeps an order of all
+ * of them for the day on which descriptors run out. */
 static bool pool_close_first_to_go(struct http_client *client)
 {
     struct http_pool *first = NULL;
