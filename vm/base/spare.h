@@ -53,8 +53,8 @@ static inline void spare_init(struct spare_list *list, struct spare_watch *watch
 
 /* For spare_put: may the list hold one more than at rest? */
 bool spare_begin_watch(struct spare_list *list);
-/* Gives back half of what nobody needed since the last time, of each list no more than LIMIT_SPARE_TRIM_BLOCKS. False: no
- * list holds more than at rest any longer, and `begin` is called for the next one that does. */
+/* Gives back half of what nobody needed since the last time, of each list no more than LIMIT_SPARE_TRIM_BLOCKS. False:
+ * no list holds more than at rest any longer, and `begin` is called for the next one that does. */
 bool spare_trim(struct spare_watch *watch);
 /* Frees what is kept, out of the watch too. */
 void spare_fini(struct spare_list *list);

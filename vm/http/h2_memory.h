@@ -4,8 +4,8 @@
  *
  * In:   nghttp2's calls (struct nghttp2_mem). Out: blocks of a few sizes, last in first out, so that a request in the
  *       steady state allocates nothing.
- * Bound: at rest at most LIMIT_HTTP2_MEMORY_FREE_BYTES wait for reuse, each class its equal part of them, and under load
- *        what was in use of late (vm/base/spare.h); larger blocks than the largest class are never kept.
+ * Bound: at rest at most LIMIT_HTTP2_MEMORY_FREE_BYTES wait for reuse, each class its equal part of them, and under
+ *        load what was in use of late (vm/base/spare.h); larger blocks than the largest class are never kept.
  * Invariant: one for each server and client, used by their loop's thread only; freed when no block is out.
  */
 #ifndef CY_HTTP_H2_MEMORY_H

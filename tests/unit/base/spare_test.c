@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/base/spare_test.c: proves that kept blocks come back newest first and as they were behind their first word,
- * that no more than the bound are kept at rest, that a watched list keeps what was in use at once and gives it back
- * by halves when nobody needs it, no more at a time than its bound, and that nobody may look at a block that lies there.
+ * tests/unit/base/spare_test.c: proves that kept blocks come back newest first and as they were behind their first
+ * word, that no more than the bound are kept at rest, that a watched list keeps what was in use at once and gives it
+ * back by halves when nobody needs it, no more at a time than its bound, and that nobody may look at a block that lies
+ * there.
  */
 #include "vm/base/spare.h"
 
