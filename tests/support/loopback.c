@@ -180,6 +180,7 @@ static bool loopback_is_quiet(struct stream *stream)
     struct loopback *end = loopback_of(stream);
     return loopback_there(end) == 0 && !end->ended && !end->reset;
 }
+static bool loopback_has_come(struct stream *stream) { return !loopback_is_quiet(stream); }
 static void loopback_end_peer(struct loopback *end)
 {
     if (!end->peer) return;
@@ -217,6 +218,7 @@ static const struct stream_type loopback_type = {
     .info = loopback_info,
     .set_addresses = loopback_set_addresses,
     .is_quiet = loopback_is_quiet,
+    .has_come = loopback_has_come,
     .shutdown_write = loopback_shutdown_write,
     .abort_on_close = loopback_abort_on_close,
     .close = loopback_close,

@@ -502,8 +502,20 @@ static uint64_t h2_server_waits_since(const struct server_connection *listed, ui
                                                                              : UINT64_MAX;
 }
 
-static const struct server_connection_type h2_server_connection_type = {h2_server_lose, h2_server_drain,
-                                                                        h2_server_waits_since};
+static struct stream *h2_server_awaits(const struct server_connection *listed)
+{
+    const struct h2_server_connection *connection =
+        (const struct h2_server_connection *)((const char *)listed -
+                                              offsetof(struct h2_server_connection, listed));
+    return connection->session.reading ? connection->session.stream : NULL;
+}
+
+static const struct server_connection_type h2_server_connection_type = {
+    .lose = h2_server_lose,
+    .drain = h2_server_drain,
+    .waits_since = h2_server_waits_since,
+    .awaits = h2_server_awaits,
+};
 
 static struct h2_server_connection *h2_server_connection_new(struct http_server *server)
 {

@@ -126,7 +126,16 @@ static uint64_t connection_waits_since(const struct server_connection *listed, u
     return carrier->timer_since_ms;
 }
 
-/* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come. */
+/* Whose bytes have come does not let us wait, it is we who have not looked: all that a loaded machine lets pile up is
+ * accepted in one turn, and read after that. Asked of those chosen alone, for it may cost a call of the system's. */
+static bool connection_has_said_more(const struct server_connection *listed)
+{
+    struct stream *stream = listed->type->awaits(listed);
+    return stream && stream_has_come(stream);
+}
+
+/* Looks at all, so that no request pays for an order among them; the batch spreads that over the clients that come.
+ * The list begins with the newest, so of those that wait since the same millisecond the last one seen goes first. */
 uint32_t connection_evict(struct http_server *server)
 {
     struct server_connection *oldest[LIMIT_HTTP_EVICT_BATCH];
@@ -135,8 +144,8 @@ uint32_t connection_evict(struct http_server *server)
     for (struct server_connection *one = server->connections; one; one = one->next) {
         uint64_t since = one->type->waits_since(one, now_ms);
         uint32_t place = count;
-        if (since == UINT64_MAX) continue;
-        while (place > 0 && since_ms[place - 1] > since) place--;
+        if (since == UINT64_MAX || now_ms - since < LIMIT_HTTP_QUIET_MS) continue;
+        while (place > 0 && since_ms[place - 1] >= since) place--;
         if (place == LIMIT_HTTP_EVICT_BATCH) continue;
         if (count < LIMIT_HTTP_EVICT_BATCH) count++;
         memmove(oldest + place + 1, oldest + place, (count - 1 - place) * sizeof(struct server_connection *));
@@ -144,9 +153,14 @@ uint32_t connection_evict(struct http_server *server)
         oldest[place] = one;
         since_ms[place] = since;
     }
-    for (uint32_t i = 0; i < count; i++) oldest[i]->type->lose(oldest[i], CY_ERR(TIMEOUT));
-    server->counters->evictions += count;
-    return count;
+    uint32_t lost_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (connection_has_said_more(oldest[i])) continue;
+        oldest[i]->type->lose(oldest[i], CY_ERR(TIMEOUT));
+        lost_count++;
+    }
+    server->counters->evictions += lost_count;
+    return lost_count;
 }
 
 /* -- reading --------------------------------------------------------------------------------------------- */
@@ -410,8 +424,19 @@ static void connection_drain(struct server_connection *listed)
         connection_close(connection);
 }
 
-static const struct server_connection_type connection_listed_type = {connection_lose_listed, connection_drain,
-                                                                     connection_waits_since};
+static struct stream *connection_awaits(const struct server_connection *listed)
+{
+    const struct http_connection *connection =
+        (const struct http_connection *)((const char *)listed - offsetof(struct http_connection, listed));
+    return connection->preparing || connection->reading ? connection->stream : NULL;
+}
+
+static const struct server_connection_type connection_listed_type = {
+    .lose = connection_lose_listed,
+    .drain = connection_drain,
+    .waits_since = connection_waits_since,
+    .awaits = connection_awaits,
+};
 
 /* -- the beginning, and the next request ----------------------------------------------------------------- */
 
@@ -453,6 +478,7 @@ static void connection_on_ready(struct stream_ready *ready)
     }
     const struct stream_info *info = cy_failed(err) ? NULL : stream_info(connection->stream);
     if (info && connection_speaks_h1(info)) {
+        connection_set_quiet(connection); /* it has ended its handshake */
         connection_read(connection);
         return;
     }

@@ -156,8 +156,19 @@ static uint64_t intake_waits_since(const struct server_connection *listed, uint6
     return intake->stream ? intake->since_ms : UINT64_MAX;
 }
 
-static const struct server_connection_type intake_listed_type = {intake_lose, intake_drain,
-                                                                 intake_waits_since};
+static struct stream *intake_awaits(const struct server_connection *listed)
+{
+    const struct server_intake *intake =
+        (const struct server_intake *)((const char *)listed - offsetof(struct server_intake, listed));
+    return intake->reading ? intake->stream : NULL;
+}
+
+static const struct server_connection_type intake_listed_type = {
+    .lose = intake_lose,
+    .drain = intake_drain,
+    .waits_since = intake_waits_since,
+    .awaits = intake_awaits,
+};
 
 /* -- the beginning --------------------------------------------------------------------------------------- */
 

@@ -117,6 +117,8 @@ struct server_connection_type {
     void (*drain)(struct server_connection *connection);            /* closes when its exchanges have ended */
     /* Since when its client has let us wait, so that it may go for another one's sake; UINT64_MAX: it must stay. */
     uint64_t (*waits_since)(const struct server_connection *connection, uint64_t now_ms);
+    /* The stream whose bytes it is about to take. NULL: it takes none now. */
+    struct stream *(*awaits)(const struct server_connection *connection);
 };
 struct server_connection {
     const struct server_connection_type *type;

@@ -118,6 +118,11 @@ static bool stream_tcp_is_quiet(struct stream *stream)
     return loop_socket_is_quiet(stream_tcp_socket(stream));
 }
 
+static bool stream_tcp_has_come(struct stream *stream)
+{
+    return !loop_socket_is_quiet(stream_tcp_socket(stream));
+}
+
 static void stream_tcp_shutdown_write(struct stream *stream)
 {
     cy_err err = loop_socket_shutdown_send(stream_tcp_socket(stream));
@@ -146,6 +151,7 @@ static const struct stream_type stream_tcp_type = {
     .info = stream_tcp_info,
     .set_addresses = stream_tcp_set_addresses,
     .is_quiet = stream_tcp_is_quiet,
+    .has_come = stream_tcp_has_come,
     .shutdown_write = stream_tcp_shutdown_write,
     .abort_on_close = stream_tcp_abort_on_close,
     .close = stream_tcp_close,

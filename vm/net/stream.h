@@ -67,6 +67,7 @@ struct stream_type {
     /* What stands in `info` from now on. NULL: leave that one. */
     void (*set_addresses)(struct stream *stream, const struct address *peer, const struct address *local);
     bool (*is_quiet)(struct stream *stream);
+    bool (*has_come)(struct stream *stream);
     void (*shutdown_write)(struct stream *stream);
     void (*abort_on_close)(struct stream *stream);
     void (*close)(struct stream *stream); /* frees; outstanding operations complete with CANCELLED first */
@@ -131,6 +132,12 @@ static inline bool stream_takes_pipes(const struct stream *s)
 static inline bool stream_is_quiet(struct stream *s)
 {
     return !s->unread && !s->posted_read && s->type->is_quiet(s);
+}
+/* Bytes, or the end, have come that nobody was given to look at, nor this stream itself: the beginning of a record that
+ * lacks its end, kept here, is none. May ask the system. */
+static inline bool stream_has_come(struct stream *s)
+{
+    return s->unread || s->posted_read || s->type->has_come(s);
 }
 static inline void stream_shutdown_write(struct stream *s) { s->type->shutdown_write(s); }
 static inline void stream_abort_on_close(struct stream *s) { s->type->abort_on_close(s); }

@@ -544,6 +544,11 @@ static bool tls_stream_is_quiet(struct stream *stream)
     return !SSL_has_pending(tls->ssl) && stream_is_quiet(tls->transport);
 }
 
+static bool tls_stream_has_come(struct stream *stream)
+{
+    return stream_has_come(tls_stream_of(stream)->transport);
+}
+
 /* Our close_notify, once, where one may be sent. */
 static void tls_stream_make_close_notify(struct tls_stream *tls)
 {
@@ -615,6 +620,7 @@ static const struct stream_type tls_stream_type = {
     .info = tls_stream_info,
     .set_addresses = tls_stream_set_addresses,
     .is_quiet = tls_stream_is_quiet,
+    .has_come = tls_stream_has_come,
     .shutdown_write = tls_stream_shutdown_write,
     .abort_on_close = tls_stream_abort_on_close,
     .close = tls_stream_close,

@@ -142,10 +142,9 @@ static void intake_on_drained(void *context)
     drained = true;
 }
 
-static void intake_open(void)
+static void intake_open_for(uint64_t connections_max)
 {
     const struct loop_sim_options options = {.seed = 11};
-    struct http_listener *listener;
     drained = holds = false;
     log_init(&logger);
     logger.level_min = LOG_ERROR + 1;
@@ -159,10 +158,21 @@ static void intake_open(void)
                                                        .client = client,
                                                        .on_request = intake_on_request,
                                                        .on_gone = intake_on_gone,
-                                                       .connections_max = INTAKE_CONNECTIONS};
+                                                       .connections_max = connections_max};
     ck_assert(!cy_failed(http_server_new(&server_options, &server)));
-    ck_assert(!cy_failed(http_server_listen_tls(server, loop_sim_listen(sim, &at), NULL, &listener)));
-    ck_assert(!cy_failed(http_listener_want_header(listener, NULL, 0)));
+}
+
+static void intake_listen(int descriptor, bool wants_header)
+{
+    struct http_listener *listener;
+    ck_assert(!cy_failed(http_server_listen_tls(server, descriptor, NULL, &listener)));
+    if (wants_header) ck_assert(!cy_failed(http_listener_want_header(listener, NULL, 0)));
+}
+
+static void intake_open(void)
+{
+    intake_open_for(INTAKE_CONNECTIONS);
+    intake_listen(loop_sim_listen(sim, &at), true);
 }
 
 static void intake_close(void)
@@ -246,10 +256,12 @@ START_TEST(test_it_makes_room_as_others_do)
         intake_say(&others[i], INTAKE_HEADER "GET / HTTP/1.1\r\n");
         intake_await_open(i + 2);
     }
+    uint64_t begin_ms = loop_now_ms(loop);
     intake_connect(&next);
     intake_say(&next, INTAKE_HEADER INTAKE_REQUEST);
     intake_expect(&silent, "");
     for (size_t i = 0; i < INTAKE_CONNECTIONS - 1; i++) intake_expect(&others[i], "");
+    ck_assert_uint_ge(loop_now_ms(loop) - begin_ms, LIMIT_HTTP_QUIET_MS);
     http_server_read_counters(server, &counters);
     ck_assert_uint_eq(counters.evictions, INTAKE_CONNECTIONS);
     ck_assert_uint_eq(counters.connections_open, 1);
@@ -259,6 +271,33 @@ START_TEST(test_it_makes_room_as_others_do)
     intake_leave(&silent);
     intake_leave(&next);
     intake_close();
+}
+END_TEST
+
+/* Two clients have asked before the server listens, which has one place: whoever is let in first has said all, though
+ * nobody has looked, when the other listener wants its place. */
+START_TEST(test_who_was_not_looked_at_has_not_let_us_wait)
+{
+    for (int wants_header = 0; wants_header < 2; wants_header++) {
+        struct intake_client clients[2];
+        struct http_server_counters counters;
+        int descriptors[2];
+        intake_open_for(1);
+        for (uint16_t i = 0; i < 2; i++) {
+            ck_assert(!cy_failed(address_from_ip(CY_BYTES("10.0.0.1"), (uint16_t)(80 + i), &at)));
+            descriptors[i] = loop_sim_listen(sim, &at);
+            intake_connect(&clients[i]);
+            intake_say(&clients[i], wants_header ? INTAKE_HEADER INTAKE_REQUEST : INTAKE_REQUEST);
+            stream_shutdown_write(clients[i].stream);
+        }
+        for (int i = 0; i < 2; i++) intake_listen(descriptors[i], wants_header);
+        for (int i = 0; i < 2; i++) intake_expect(&clients[i], "HTTP/1.1 200 OK\r\n");
+        http_server_read_counters(server, &counters);
+        ck_assert_uint_eq(counters.evictions, 0);
+        ck_assert_uint_eq(counters.requests, 2);
+        for (int i = 0; i < 2; i++) intake_leave(&clients[i]);
+        intake_close();
+    }
 }
 END_TEST
 
@@ -311,6 +350,7 @@ Suite *unit_suite_http_intake(void)
     tcase_add_test(tcase, test_who_says_nothing_does_not_keep_the_end_from_coming);
     tcase_add_test(tcase, test_its_time_is_bounded);
     tcase_add_test(tcase, test_it_makes_room_as_others_do);
+    tcase_add_test(tcase, test_who_was_not_looked_at_has_not_let_us_wait);
     tcase_add_test(tcase, test_where_nobody_can_go_the_next_one_waits);
     suite_add_tcase(suite, tcase);
     return suite;

@@ -242,6 +242,7 @@ START_TEST(test_loopback_close_and_abort)
     struct stream_test_end a = {.read.done = stream_test_on_read}, b = {.read.done = stream_test_on_read};
     ck_assert(!cy_failed(loopback_pair(loop, 0, &a.stream, &b.stream)));
     ck_assert(stream_is_quiet(a.stream));
+    ck_assert(!stream_has_come(a.stream));
     stream_test_receive_next(&a);
     stream_test_receive_next(&b);
     stream_abort_on_close(a.stream);
@@ -354,6 +355,7 @@ START_TEST(test_unread_bytes_come_first_and_later)
     buffer->begin += sizeof "PROXY ... " - 1;
     stream_unread(b, buffer);
     ck_assert(!stream_is_quiet(b));
+    ck_assert(stream_has_come(b));
     stream_read_start(b, &text.read);
     ck_assert_int_eq(text.done_count, 1); /* never from inside the call */
     while (text.done_count < 2) ck_assert(!cy_failed(loop_turn(loop)));
