@@ -41,10 +41,11 @@ LAYERS_CORE := base code run compiler
 layer_folder = $(if $(filter compiler,$1),compiler,vm/$1)
 layer_sources = $(sort $(wildcard $(call layer_folder,$1)/*.c))
 
-# LAYERS are those whose unit tests are built. What they link with are these and whatever their sources include, by any
-# number of steps.
-layers_seen = $(filter $(LAYERS_ALL),$1 $(shell sed -nE 's,^#include "(vm/)?([a-z]+)/.*,\2,p' \
-    $(foreach layer,$1,$(wildcard $(call layer_folder,$(layer))/*.[ch])) /dev/null | sort -u))
+# LAYERS are those whose unit tests are built. What they link with are these and whatever their sources and tests include,
+# by any number of steps.
+layers_seen = $(filter $(LAYERS_ALL),$1 \
+    $(shell sed -nE 's,^#include "tests/support/loop.*,net,p;s,^#include "(vm/|tests/unit/)?([a-z]+)/.*,\2,p' \
+    $(foreach layer,$1,$(wildcard $(call layer_folder,$(layer))/*.[ch] tests/unit/$(layer)/*.[ch])) /dev/null | sort -u))
 layers_needed = $(if $(filter-out $1,$(call layers_seen,$1)),$(call layers_needed,$(sort $(call layers_seen,$1))),$1)
 LAYERS_NEEDED := $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),$(call layers_needed,$(LAYERS)),$(LAYERS))
 
@@ -57,7 +58,9 @@ SOURCES_CORE := $(foreach layer,$(LAYERS_CORE),$(call layer_sources,$(layer))) $
 SOURCES_COMMAND := $(sort $(wildcard vm/cli/*.c)) $(wildcard vm/main.c)
 SOURCES_ALL := $(foreach layer,$(LAYERS_ALL),$(call layer_sources,$(layer))) $(SOURCES_COMMAND)
 STDLIB := $(sort $(wildcard stdlib/*.han))
+# Beside the tests of these: what the tests of the layers below share (http's use net's certificates).
 TEST_SOURCES := $(sort $(foreach layer,$(LAYERS),$(wildcard tests/unit/$(layer)/*.c)) \
+    $(filter-out %_test.c,$(foreach layer,$(LAYERS_NEEDED),$(wildcard tests/unit/$(layer)/*.c))) \
     $(if $(filter-out $(LAYERS),$(LAYERS_ALL)),,$(wildcard tests/limit/*.c)))
 TESTS := $(filter %_test.c,$(TEST_SOURCES))
 # The simulated loop and the loopback peers need vm/net.

@@ -40,6 +40,7 @@ LIBRARIES = {
     "ffi.h": ["vm/native/"],
     "histedit.h": ["vm/cli/line_edit.c"],
 }
+TEST_HEADER = re.compile(r'^#include "(tests/[^"]+\.h)"', re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
 
 
@@ -113,10 +114,10 @@ def not_alone(headers, root):
     return complaints
 
 
-def linked_layers(layer):
-    """The folders whose sources the unit tests of one layer are linked with, as make has it."""
+def linked(layer):
+    """What the unit tests of one layer are linked with, as make has it: folders of sources, files of tests."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    rule = "--eval=layers-linked: ; @echo $(sort $(dir $(SOURCES)))"
+    rule = "--eval=layers-linked: ; @echo $(sort $(dir $(SOURCES))) $(TEST_SOURCES) $(TEST_SUPPORT)"
     finished = subprocess.run(["make", "-s", f"LAYERS={layer}", rule, "layers-linked"], cwd=ROOT, env=environment,
                               capture_output=True, text=True)
     return [path.rstrip("/") for path in finished.stdout.split()]
@@ -139,6 +140,18 @@ def unlinked(sources, linked_with):
     return complaints
 
 
+def unlinked_tests(texts, linked_with):
+    """Files beside a layer's unit tests that they include, and that they are not linked with."""
+    complaints = []
+    for layer, linked in linked_with.items():
+        name = layer.removeprefix("vm/")
+        headers = {header for path, text in texts.items() if path.startswith(f"tests/unit/{name}/")
+                   for header in TEST_HEADER.findall(text)}
+        files = {header.removesuffix("h") + "c" for header in headers}
+        complaints += [f"LAYERS={name}: not linked with {one}" for one in sorted((files & set(texts)) - set(linked))]
+    return complaints
+
+
 def main():
     report = Report()
     sources = product_sources(".c", ".h", ".def")
@@ -148,11 +161,15 @@ def main():
     report.rule("no include cycle", cycles(sources))
     report.rule("headers compile alone", not_alone([p for p in sources if p.endswith(".h")], str(ROOT)))
     layers = [layer for layer in MAY_INCLUDE if layer in ("compiler",) or re.fullmatch("vm/(?!cli)\\w+", layer)]
-    report.rule("a layer's unit tests link", unlinked(sources, {
-        layer: linked_layers(layer.removeprefix("vm/")) for layer in layers
-        if any(folder(path) == layer and path.endswith(".c") for path in sources)}))
+    linked_with = {layer: linked(layer.removeprefix("vm/")) for layer in layers
+                   if any(folder(path) == layer and path.endswith(".c") for path in sources)}
+    tests = {str(path.relative_to(ROOT)): path.read_text() for path in (ROOT / "tests").rglob("*.[ch]")}
+    report.rule("a layer's unit tests link", unlinked(sources, linked_with))
+    report.rule("with what they share with others", unlinked_tests(tests, linked_with))
 
     report.must_find("planted: a layer that lacks one", unlinked(sources, {"vm/net": ["vm/net", "vm/base"]}))
+    report.must_find("planted: a test that lacks what it shares", unlinked_tests(
+        {"tests/unit/http/a_test.c": '#include "tests/unit/net/b.h"\n', "tests/unit/net/b.c": ""}, {"vm/http": []}))
     report.must_find("planted: compiler sees the interpreter",
                      wrong_directions({"compiler/emit.c": '#include "vm/run/interp.h"\n'}))
     report.must_find("planted: base looks up", wrong_directions({"vm/base/map.c": '  # include "vm/code/opcode.h"\n'}))
