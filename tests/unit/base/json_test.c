@@ -239,8 +239,8 @@ static const char *json_test_paused_events(cy_bytes text, size_t step, unsigned 
 START_TEST(test_pausing_anywhere)
 {
     static const char *const texts[] = {
-        "  {  \"a long key with \\u0041\\ud83d\\ude00 and \xed\x95\x9c\xea\xb8\x80\"  \n :  \n [ 1 ,   "
-        "\"x\\n\\t\\\\\" ,  true ] }   ",
+        ("  {  \"a long key with \\u0041\\ud83d\\ude00 and \xed\x95\x9c\xea\xb8\x80\"  \n :  \n [ 1 ,   "
+         "\"x\\n\\t\\\\\" ,  true ] }   "),
         "[\"\xed\x95\x9c\xed\x95\x9c\xed\x95\x9c\xed\x95\x9c a text that is not closed",
         "[\"twenty bytes of text, and then \\q\"]",
         "{\"a\"      1}",
