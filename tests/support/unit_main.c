@@ -19,8 +19,8 @@ enum { UNIT_PLACES = 16 }; /* more assertions than a loop of a test and its help
 #undef _mark_point
 void _mark_point(const char *file, int line);
 
-/* Check writes a message to a file for each assertion that holds, and the parent reads them all: 7.3 million in http_bulk.
- * Places told of lately are not told again, so where a test died is the last new place of its loop. */
+/* Check writes a message to a file for each assertion that holds, and the parent reads them all: 7.3 million in
+ * http_bulk. Places told of lately are not told again, so where a test died is the last new place of its loop. */
 void unit_mark_point(const char *file, int line)
 {
     static _Thread_local struct place {

@@ -141,14 +141,14 @@ export fn handle(request) {{
 """
 
 
-# One that comes sooner than SIGNALS_PAUSE_MS (100) behind the first is no second one. Nothing tells when that is over; to
-# send it later changes nothing.
+# One that comes sooner than SIGNALS_PAUSE_MS (100) behind the first is no second one. Nothing tells when that is over;
+# to send it later changes nothing.
 SIGNALS_PAUSE_S = 0.2
 
 
 def test_without_a_master_a_second_signal_does_not_wait(folder):
-    """Left alone it would wait for `stop_ms`, which is much longer than this test does. One second signal is enough, and
-    not more: behind it the signals are main's again, and would end the process before it has ended itself."""
+    """Left alone it would wait for `stop_ms`, which is much longer than this test does. One second signal is enough,
+    and not more: behind it the signals are main's again, and would end the process before it has ended itself."""
     port = free_port()
     (folder / "alone.han").write_text(ALONE.format(port=port, stop_ms=20 * DEADLINE_S * 1000))
     server = Program([CROWNYC, "run", str(folder / "alone.han")], env=environment())
