@@ -378,11 +378,12 @@ static void resolve_expr_leaf(struct resolver *resolver, struct node *node)
     case NODE_LIST:
     case NODE_MAP:
         resolve_expr_items(resolver, &node->as.items);
-        fold_node(resolver->arena, node);
+        check_certain(resolver, node, fold_node(resolver->arena, node));
+        if (node->kind == NODE_MAP) check_certain_keys(resolver, node);
         break;
     case NODE_UNARY:
         resolve_expression(resolver, node->as.operand);
-        fold_node(resolver->arena, node);
+        check_certain(resolver, node, fold_node(resolver->arena, node));
         break;
     case NODE_SPAWN: resolve_expr_spawn(resolver, node); break;
     case NODE_REF: resolve_expression(resolver, node->as.operand); break;
@@ -412,6 +413,7 @@ static void resolve_expr_finish_field(struct resolver *resolver, struct node *no
         target->kind == NODE_NAME && target->as.name.symbol &&
         (target->as.name.symbol->kind == SYMBOL_LOCAL || target->as.name.symbol->kind == SYMBOL_GLOBAL);
     if (variable) resolve_check_later(resolver, node);
+    if (target->kind == NODE_MAP) check_certain_item(resolver, node);
 }
 
 void resolve_check_later(struct resolver *resolver, struct node *node)
@@ -432,9 +434,12 @@ static void resolve_expr_finish(struct resolver *resolver, struct node *node)
     switch (node->kind) {
     case NODE_BINARY:
         resolve_expression(resolver, node->as.binary.right);
-        fold_node(resolver->arena, node);
+        check_certain(resolver, node, fold_node(resolver->arena, node));
         break;
-    case NODE_INDEX: resolve_expression(resolver, node->as.index.index); break;
+    case NODE_INDEX:
+        resolve_expression(resolver, node->as.index.index);
+        check_certain_item(resolver, node);
+        break;
     case NODE_FIELD: resolve_expr_finish_field(resolver, node); break;
     case NODE_CALL: resolve_expr_finish_call(resolver, node); break;
     default: UNREACHABLE();
