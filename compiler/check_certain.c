@@ -51,7 +51,7 @@ void check_certain_keys(struct resolver *resolver, const struct node *map)
         struct node *node = items->items[i];
         bool is_new;
         if (!check_certain_key(node, &key)) continue;
-        struct map_entry *entry = map_insert(&seen, builder_view(&key), &is_new);
+        struct map_entry *entry = key.failed ? NULL : map_insert(&seen, builder_view(&key), &is_new);
         if (!entry) mem_exhausted();
         if (is_new) {
             entry->value.pointer = node;
@@ -77,6 +77,7 @@ static bool check_certain_no_key(const struct node *map, const struct node *inde
     for (uint32_t i = 0; missing && i < map->as.items.count; i += 2)
         missing = check_certain_key(map->as.items.items[i], &key) &&
                   !cy_bytes_equal(builder_view(&key), builder_view(&wanted));
+    if (wanted.failed || key.failed) mem_exhausted();
     builder_fini(&wanted);
     builder_fini(&key);
     return missing;
