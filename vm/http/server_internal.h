@@ -43,6 +43,9 @@ struct http_proxy {
     bool head_complete;   /* of the final response */
     bool stream_ended;    /* the server will send no more */
     bool retried;
+    bool body_lost;      /* more of the request's body was taken than `kept` holds */
+    struct buffer *kept; /* what the first of it was taken from, at kept_begin; until an answer begins */
+    uint32_t kept_begin;
     uint64_t start_ns, head_ns; /* when it began, and when the head of the final response came; 0: not yet */
     bool counts_forwards;       /* OPTIONS or TRACE with Max-Forwards: the upstream gets `forwards_left` */
     uint32_t forwards_left;
@@ -269,8 +272,7 @@ void proxy_cancel(struct http_exchange *exchange);
 /* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. `err` stands in
  * the log behind `cause`; OK where that says everything. */
 void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cause, cy_err err);
-/* True when the connection was a reused one that died before answering and the request goes out again on a
- * new one. */
+/* True when there is no answer and the request goes out again on a new connection. */
 bool proxy_retry(struct http_exchange *exchange);
 
 /* -- tunnel.c -- */
