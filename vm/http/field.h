@@ -23,7 +23,8 @@ enum http_field_flag {
     HTTP_FIELD_FLAG_FRAMING = 2,
     HTTP_FIELD_FLAG_FORWARDING = 4,
     HTTP_FIELD_FLAG_FORBIDDEN = 8,
-    HTTP_FIELD_FLAG_SINGLE = 16
+    HTTP_FIELD_FLAG_SINGLE = 16,
+    HTTP_FIELD_FLAG_HEAD_ONLY = 32
 };
 
 /* The row with this name in any case, HTTP_FIELD_NONE when there is none. One table look-up and one

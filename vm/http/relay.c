@@ -81,7 +81,8 @@ static void relay_keep_trailer(struct relay *relay, struct buffer_pool *pool, cy
 /* Drops, in place, the lines that a trailer must not set (RFC 9110 section 6.5.1). */
 static void relay_filter_trailer(struct buffer *trailer)
 {
-    const unsigned dropped_flags = HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING | HTTP_FIELD_FLAG_FORBIDDEN;
+    const unsigned dropped_flags = HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING | HTTP_FIELD_FLAG_FORBIDDEN |
+                                   HTTP_FIELD_FLAG_HEAD_ONLY;
     cy_bytes section = buffer_view(trailer);
     uint32_t kept = 0;
     while (section.count > 0) {
