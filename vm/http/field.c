@@ -42,6 +42,13 @@ static const struct field_row field_rows[HTTP_FIELD_COUNT] = {
 #include "vm/http/field.def"
 #undef HTTP_FIELD
 };
+/* Bit n: a name of n bytes is of kind HOP or FRAMING. */
+static const uint32_t field_hop_lengths =
+#define HTTP_FIELD(name, first, last, text, flags) \
+    (((flags) & (HOP | FRAMING)) ? (uint32_t)1 << (sizeof(text) - 1) : 0) |
+#include "vm/http/field.def"
+#undef HTTP_FIELD
+    0;
 #undef HOP
 #undef FRAMING
 #undef FORWARDING
@@ -131,6 +138,16 @@ bool field_is_forwarding(cy_bytes name, uint8_t id)
     if (name.count < 9 || (name.data[0] | 0x20) != 'x') return false;
     if (field_starts_like(name, CY_BYTES("x-forwarded-"))) return true;
     return name.count == 9 && field_starts_like(name, CY_BYTES("x-real-ip"));
+}
+
+bool field_is_for_one_hop(cy_bytes name, uint8_t id)
+{
+    const unsigned kinds = HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING;
+    uint8_t folded[32];
+    if (id != HTTP_FIELD_NONE) return (field_flags(id) & kinds) != 0;
+    if (name.count >= sizeof folded || !(field_hop_lengths >> name.count & 1)) return false;
+    for (size_t i = 0; i < name.count; i++) folded[i] = name.data[i] == '_' ? '-' : name.data[i];
+    return (field_flags(field_identify(cy_bytes_of(folded, name.count))) & kinds) != 0;
 }
 
 bool field_is_token_byte(uint8_t byte) { return field_token_bytes[byte] != 0; }

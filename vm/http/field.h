@@ -41,6 +41,9 @@ cy_bytes field_name(uint8_t id); /* as the standard spells it */
  * the spellings with '_' that CGI-like servers cannot tell from those with '-'. */
 bool field_is_forwarding(cy_bytes name, uint8_t id);
 
+/* True for every name of kind HOP or FRAMING, also spelled with '_', for the same reason. */
+bool field_is_for_one_hop(cy_bytes name, uint8_t id);
+
 bool field_is_token(cy_bytes text); /* RFC 9110 section 5.6.2, not empty */
 bool field_is_token_byte(uint8_t byte);
 bool field_is_value(cy_bytes text); /* visible bytes, space, tab, and 0x80 upwards; empty is allowed */

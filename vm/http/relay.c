@@ -81,8 +81,7 @@ static void relay_keep_trailer(struct relay *relay, struct buffer_pool *pool, cy
 /* Drops, in place, the lines that a trailer must not set (RFC 9110 section 6.5.1). */
 static void relay_filter_trailer(struct buffer *trailer)
 {
-    const unsigned dropped_flags = HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING | HTTP_FIELD_FLAG_FORBIDDEN |
-                                   HTTP_FIELD_FLAG_HEAD_ONLY;
+    const unsigned dropped_flags = HTTP_FIELD_FLAG_FORBIDDEN | HTTP_FIELD_FLAG_HEAD_ONLY;
     cy_bytes section = buffer_view(trailer);
     uint32_t kept = 0;
     while (section.count > 0) {
@@ -91,7 +90,8 @@ static void relay_filter_trailer(struct buffer *trailer)
         cy_bytes name = cy_bytes_slice(line, 0, cy_bytes_find(line, ':'));
         uint8_t id = field_identify(name);
         section = cy_bytes_skip(section, line_bytes);
-        if ((field_flags(id) & dropped_flags) || field_is_forwarding(name, id)) continue;
+        if ((field_flags(id) & dropped_flags) || field_is_for_one_hop(name, id)) continue;
+        if (field_is_forwarding(name, id)) continue;
         memmove(trailer->data + kept, line.data, line.count);
         kept += (uint32_t)line.count;
     }
