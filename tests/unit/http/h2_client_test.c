@@ -145,8 +145,8 @@ START_TEST(test_what_the_server_did_not_begin_is_sent_again)
 }
 END_TEST
 
-/* gRPC's calls all have a body. What has been taken of it goes out again from its beginning, whether it was whole by then
- * or not; but it is kept for as long as one buffer holds it, no longer. */
+/* gRPC's calls all have a body. What has been taken of it goes out again from its beginning, whether it was whole by
+ * then or not; but it is kept for as long as one buffer holds it, no longer. */
 static void h2_client_refuse(struct h2_peer *far, uint32_t id, bool goaway)
 {
     if (goaway)

@@ -103,8 +103,8 @@ START_TEST(test_trailers_arrive_filtered)
 }
 END_TEST
 
-/* RFC 9110 section 6.5.1: what a trailer says comes too late for framing, routing, authentication, caching, conditions and
- * processing, and a reader that made it one with the head would be told another thing than those before it. */
+/* RFC 9110 section 6.5.1: what a trailer says comes too late for framing, routing, authentication, caching, conditions
+ * and processing, and a reader that made it one with the head would be told another thing than those before it. */
 START_TEST(test_what_only_a_head_may_say_is_no_trailer)
 {
     const char *dropped[] = {

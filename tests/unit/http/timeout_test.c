@@ -794,7 +794,7 @@ START_TEST(test_without_time_for_a_half_close_a_fin_is_a_client_that_has_left)
 }
 END_TEST
 
-/* Whatever ends the connection while that time runs, it ends nothing else: its memory may be another client's by then. */
+/* Whatever ends the connection while that time runs, it ends nothing else: its memory may be another's by then. */
 START_TEST(test_a_half_close_that_ends_before_its_time_leaves_nothing_behind)
 {
     for (int ends = 0; ends < 3; ends++) {
