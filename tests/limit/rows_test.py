@@ -20,7 +20,7 @@ LIBRARY = "tests/limit/library_test.py"
 REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
-H2 = "tests/unit/http/h2_flood_test.c"
+H2, H2_RECEIVER = "tests/unit/http/h2_flood_test.c", "tests/unit/http/h2_receiver_test.c"
 H2_CLIENT, H2_TIMEOUT = "tests/unit/http/h2_client_test.c", "tests/unit/http/h2_timeout_test.c"
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
@@ -100,6 +100,8 @@ TESTED = {
     "HTTP2_DRAIN_MS": (H2_TIMEOUT, "test_a_client_that_does_not_hear_of_the_end"),
     "HTTP2_CONTINUATIONS": (H2, "test_continuations_at_and_past_the_limit"),
     "HTTP2_IDLE_FRAMES": (H2, "test_floods_end_in_goaway"),
+    "HTTP2_STREAM_FRAMES": (H2_RECEIVER, "test_stream_frames_at_and_past_the_limit"),
+    "HTTP2_UPDATE_BYTES": (H2_RECEIVER, "test_update_bytes_at_and_past_the_limit"),
     "HTTP2_RESETS": (H2, "test_floods_end_in_goaway"),
     "BUFFER_BYTES": ("tests/unit/net/buffer_test.c", "test_take_and_unref"),
     "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
@@ -258,6 +260,8 @@ SILENT = {
     "HTTP2_CONNECTION_WINDOW_BYTES": "as HTTP2_STREAM_WINDOW_BYTES",
     "HTTP2_UPSTREAM_WINDOW_BYTES": "a window: what it allows, WINDOW_UPDATE says",
     "HTTP2_DRAIN_MS": "a connection without requests ends: nobody is told why",
+    "HTTP2_STREAM_FRAMES": "past it HTTP2_IDLE_FRAMES is used up, which the log names",
+    "HTTP2_UPDATE_BYTES": "as HTTP2_STREAM_FRAMES",
     "BUFFER_BYTES": "the next buffer takes the rest",
     "ACCESS_LOG_TARGET_BYTES": "the line has less of the text",
     "ACCESS_LOG_FIELD_BYTES": "the line has less of the text",

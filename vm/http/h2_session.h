@@ -73,7 +73,7 @@ struct h2_shared {
 CY_NODISCARD cy_err h2_shared_new(struct spare_watch *watch, struct h2_shared **shared_out);
 void h2_shared_free(struct h2_shared **shared);
 
-/* What a peer may still do: filled with time and by useful frames, emptied by others. */
+/* What a peer may still do: filled with time and by what gives reason for more, emptied by what it does. */
 struct h2_budget {
     int32_t left;
     uint64_t filled_ms;
@@ -141,8 +141,9 @@ struct h2_session {
     uint64_t read_ms;       /* when something came last */
     uint64_t head_begun_ms; /* of a head whose end has not come; 0: none */
     struct h2_budget frames, resets;
-    const char *flood; /* the row that was passed; NULL: none */
-    uint32_t broken;   /* a rule that nghttp2 lets pass: the code of the error; 0: none */
+    uint32_t update_count; /* WINDOW_UPDATEs that DATA has earned the peer: not in `frames` */
+    const char *flood;     /* the row that was passed; NULL: none */
+    uint32_t broken;       /* a rule that nghttp2 lets pass: the code of the error; 0: none */
     bool reading, writing, posted;
     bool settings_seen; /* the peer's */
     bool has_reset;     /* we have reset a stream, so that frames of it may still come */
@@ -159,6 +160,8 @@ CY_NODISCARD cy_err h2_session_open(struct h2_session *session, const struct h2_
 /* Sends what waits, in a later part of this turn. */
 void h2_session_kick(struct h2_session *session);
 void h2_session_read(struct h2_session *session);
+/* A frame has gone, to which the peer may have something to say. */
+void h2_session_earn_by_sent(struct h2_session *session, const nghttp2_frame *frame);
 /* GOAWAY, then the end of the connection: at once where no stream is left, else (`code` NO_ERROR) after them. */
 void h2_session_end(struct h2_session *session, uint32_t code);
 /* The polite form, in two steps: the peer is told, and what it had on its way is served until it says that it knows. */
