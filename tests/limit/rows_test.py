@@ -196,7 +196,7 @@ TIME = {
     "HTTP_MIN_RATE_GRACE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
     "HTTP_RESERVE_PART": "tests/system/slow_clients_test.py: at 41 of 46 clients quiet ones are closed for who comes",
     "HTTP_QUIET_MS": "tests/unit/http/intake_test.c: who came last is not closed for the next one before that",
-    "HTTP_OWING_MS": "tests/system/slow_clients_test.py fills a server with clients that owe their bodies",
+    "HTTP_OWING_MS": "tests/unit/http/h2_room_test.c: on a simulated clock; tests/system/slow_clients_test.py",
     "HTTP_STOP_MS": "default of an option that tests/wire/upgrade/stop.txt sets",
     "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
     "PIPES_PAUSE_MS": "tests/unit/net/loop_pipe_test.c looks at what is tried within it, and past it",

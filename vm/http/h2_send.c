@@ -197,6 +197,7 @@ static void h2_send_linger(struct h2_session *session)
     if (session->lingering) return;
     session->lingering = true;
     session->lingered_bytes = 0;
+    session->idle_since_ms = loop_now_ms(session->loop);
     for (struct h2_stream *stream = session->streams; stream; stream = stream->next) {
         stream->is_closed = true; /* cut off by an error: their owners have to know */
         h2_stream_set_ready(stream);

@@ -4,9 +4,9 @@
  *
  * Floods (each bound is a row of limits.def; past it: GOAWAY with ENHANCE_YOUR_CALM, and the end):
  *   - frames use up `frames`; time fills it again, and whatever an honest peer has them for: each request for those
- *     that go with one (HTTP2_STREAM_FRAMES), DATA that comes for itself and one more, DATA that goes for a PING or two;
- *   - WINDOW_UPDATE uses up `updates` first, which the bytes of DATA fill that we send: a receiver gives back what it has
- *     read in pieces of its own choice (HTTP2_UPDATE_BYTES), perhaps much later, and as many as its windows are large;
+ *     that go with one (HTTP2_STREAM_FRAMES), DATA that comes for itself and one more, DATA that goes for a PING;
+ *   - WINDOW_UPDATE uses up `update_count` first, which the bytes of DATA fill that we send: a receiver gives back what
+ *     it has read in pieces of its choice (HTTP2_UPDATE_BYTES), perhaps late, and then all that its windows held;
  *   - streams that the peer resets, or makes us reset, use up `resets`, whoever finds the fault: nghttp2 tells of a bad
  *     frame at once, of a body that is not what content-length says only by the stream's end. Those that end with
  *     their whole answer fill it again: the part of clients that leave is what a proxy in front of us cannot choose;
@@ -788,6 +788,7 @@ void h2_stream_release(struct h2_stream *stream)
 {
     CHECK(stream->has_owner);
     stream->has_owner = false;
+    stream->released_ms = loop_now_ms(stream->session->loop);
     h2_stream_drop_input(stream);
     h2_stream_credit(stream);
     h2_block_fini(&stream->block);

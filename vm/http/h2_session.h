@@ -106,6 +106,7 @@ struct h2_stream {
     uint32_t uncredited_bytes; /* received, not yet given back to the window */
     uint32_t head_input_bytes; /* of those: heads, which take no window */
     uint32_t error_code;       /* with is_closed */
+    uint64_t released_ms;      /* when its owner let go of it */
     bool has_head;             /* `block` is complete and not yet taken */
     bool head_seen;            /* a final head was complete: what comes next are trailers */
     bool remote_ended;
@@ -134,7 +135,7 @@ struct h2_session {
     uint32_t continuation_count;
     uint32_t read_bytes; /* for the role's counters: taken and zeroed by it */
     uint64_t written_bytes;
-    uint64_t idle_since_ms;
+    uint64_t idle_since_ms;     /* without streams; where it lingers, since then */
     uint64_t write_since_ms;    /* when the present write began, or enough of it had gone */
     size_t write_checked_bytes; /* of it, at that time */
     uint64_t drain_begun_ms;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tests/unit/http/h2_receiver_test.c: proves that what honest ends of HTTP/2 say beside requests and bodies is no flood,
- * of clients and of upstreams: windows updated in small steps, at once or late, priorities, grease, empty ends, resets.
- * And that each of these is paid for: past what requests and DATA have earned the connection ends as with any flood.
+ * tests/unit/http/h2_receiver_test.c: proves that what honest ends of HTTP/2 say beside requests and bodies is no
+ * flood, of clients and of upstreams: windows updated in small steps, at once or late, priorities, grease, empty ends,
+ * resets. And that each of these is paid for: past what requests and DATA earned the connection ends as in any flood.
  */
 #include "tests/unit/http/h2_relay.h"
 #include "tests/unit/http/h2_world.h"
