@@ -410,6 +410,20 @@ static uint64_t h2_server_idle_due(const struct h2_server_connection *connection
            (connection->has_served ? options->keep_alive_ms : options->header_timeout_ms);
 }
 
+/* A stream whose answer is all given, but for an end that waits for a window: no exchange watches it any more. */
+static uint64_t h2_server_end_shut(struct h2_session *session, uint64_t now_ms, uint64_t earliest_ms)
+{
+    uint32_t limit_ms = h2_server_connection_of(session)->server->options.body_idle_timeout_ms;
+    for (struct h2_stream *stream = session->streams; stream; stream = stream->next) {
+        if (stream->has_owner || stream->is_closed || !h2_stream_is_shut(stream)) continue;
+        if (stream->released_ms + limit_ms <= now_ms)
+            h2_stream_reset(stream, NGHTTP2_CANCEL);
+        else
+            earliest_ms = h2_server_due(stream->released_ms, limit_ms, earliest_ms);
+    }
+    return earliest_ms;
+}
+
 /* One timer, moved only when it fires: what it watches is noted as it happens. */
 static void h2_server_timer(struct h2_session *session)
 {
@@ -427,6 +441,7 @@ static void h2_server_timer(struct h2_session *session)
         h2_session_close(session);
         return;
     }
+    due_ms = h2_server_end_shut(session, now_ms, due_ms);
     if (session->stream_count == 0) {
         uint64_t idle_due_ms = h2_server_idle_due(connection);
         if (idle_due_ms <= now_ms)

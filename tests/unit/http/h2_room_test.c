@@ -217,6 +217,28 @@ START_TEST(test_a_client_that_goes_on_stays)
 }
 END_TEST
 
+/* Nobody but the client can move a stream whose answer is all here, so it has its time too. */
+START_TEST(test_an_end_behind_a_shut_window_has_its_time)
+{
+    struct room room;
+    struct h2_frame frame;
+    room_open(&room);
+    room_shut_end(&room);
+    room_settle(&room);
+    uint64_t begin_ms = loop_now_ms(room.relay.loop);
+    do {
+        for (int i = 0; !h2_peer_next(&room.relay.peer, false, &frame); i++) {
+            ck_assert_int_lt(i, 20000);
+            ck_assert_uint_lt(loop_now_ms(room.relay.loop) - begin_ms, 10 * ROOM_BODY_MS);
+            ck_assert(!cy_failed(loop_turn(room.relay.loop)));
+        }
+    } while (frame.type != PEER_RST);
+    ck_assert_uint_eq(frame.id, 1);
+    ck_assert_uint_ge(loop_now_ms(room.relay.loop) - begin_ms, ROOM_BODY_MS - 1);
+    room_close(&room);
+}
+END_TEST
+
 Suite *unit_suite_http_h2_room(void);
 Suite *unit_suite_http_h2_room(void)
 {
@@ -225,6 +247,7 @@ Suite *unit_suite_http_h2_room(void)
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, test_who_lets_us_wait_makes_room);
     tcase_add_test(cases, test_a_client_that_goes_on_stays);
+    tcase_add_test(cases, test_an_end_behind_a_shut_window_has_its_time);
     suite_add_tcase(suite, cases);
     return suite;
 }
