@@ -408,6 +408,8 @@ cy_err h2_shared_new(struct spare_watch *watch, struct h2_shared **shared_out)
     nghttp2_option_set_no_auto_window_update(shared->option, 1);
     nghttp2_option_set_no_closed_streams(shared->option, 1);
     nghttp2_option_set_peer_max_concurrent_streams(shared->option, LIMIT_HTTP2_STREAMS);
+    /* Resets are our budget's: nghttp2's bound knows nothing of what was answered between them. */
+    nghttp2_option_set_stream_reset_rate_limit(shared->option, UINT64_MAX, 1);
     *shared_out = shared;
     return CY_OK;
 }

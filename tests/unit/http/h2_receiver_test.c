@@ -282,7 +282,7 @@ START_TEST(test_resets_beside_answers)
     uint32_t id = 1;
     h2_world_open(&world, NULL, NULL);
     h2_peer_greet(&world.peer);
-    for (uint32_t i = 0; i < 3 * LIMIT_HTTP2_RESETS; i++, id += 4) {
+    for (uint32_t i = 0; i < 10 * LIMIT_HTTP2_RESETS; i++, id += 4) {
         h2_peer_get(&world.peer, id, "/wait");
         h2_peer_u32(&world.peer, PEER_RST, id, NGHTTP2_CANCEL);
         h2_peer_get(&world.peer, id + 2, "/204");
