@@ -197,6 +197,7 @@ TIME = {
     "HTTP_CONTINUE_WAIT_MS": "tests/wire/expect_continue/we_say_it.txt waits for the event",
     "HTTP_TUNNEL_IDLE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
     "HTTP_TUNNEL_HALF_MS": "tests/unit/http/timeout_test.c waits for it on a simulated clock",
+    "HTTP_HALF_CLOSE_MS": "default of an option that tests/unit/http/half_close_test.c sets",
     "HTTP_MIN_RATE_GRACE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
     "HTTP_RESERVE_PART": "tests/system/slow_clients_test.py: at 41 of 46 clients quiet ones are closed for who comes",
     "HTTP_QUIET_MS": "tests/unit/http/intake_test.c: who came last is not closed for the next one before that",

@@ -35,6 +35,7 @@ static void server_default_bounds(struct http_server_options *options)
     server_default(&options->header_timeout_ms, SERVER_HEADER_TIMEOUT_MS);
     server_default(&options->keep_alive_ms, SERVER_KEEP_ALIVE_MS);
     server_default(&options->body_idle_timeout_ms, SERVER_BODY_IDLE_MS);
+    server_default(&options->half_close_ms, LIMIT_HTTP_HALF_CLOSE_MS);
     server_default(&options->min_rate, LIMIT_HTTP_MIN_RATE);
     server_default(&options->min_rate_grace_ms, LIMIT_HTTP_MIN_RATE_GRACE_MS);
     server_default(&options->stop_ms, LIMIT_HTTP_STOP_MS);
@@ -51,6 +52,7 @@ void http_server_set_bounds(struct http_server *server, const struct http_server
     server->options.header_timeout_ms = bounds.header_timeout_ms;
     server->options.keep_alive_ms = bounds.keep_alive_ms;
     server->options.body_idle_timeout_ms = bounds.body_idle_timeout_ms;
+    server->options.half_close_ms = bounds.half_close_ms;
     server->options.min_rate = bounds.min_rate;
     server->options.min_rate_grace_ms = bounds.min_rate_grace_ms;
     server->options.head_bytes_max = bounds.head_bytes_max;

@@ -29,6 +29,8 @@ struct http_listener;
 struct tls_server;
 struct address_range;
 
+#define HTTP_HALF_CLOSE_NONE HTTP_MIN_RATE_NONE
+
 struct http_server_options {
     struct loop *loop;
     struct log *log;
@@ -41,8 +43,11 @@ struct http_server_options {
     uint32_t header_timeout_ms;    /* from the first byte of a head to its end; 0: 30,000 */
     uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
     uint32_t body_idle_timeout_ms; /* 0: 60,000 */
-    uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
-    bool refuses_http2;            /* its preface is a malformed request then, and TLS does not offer it */
+    /* From a client's FIN behind its whole request to its answer's beginning: it has left then; 0:
+     * LIMIT_HTTP_HALF_CLOSE_MS, HTTP_HALF_CLOSE_NONE: it has left at once. HTTP/1 alone: HTTP/2 tells the two apart. */
+    uint32_t half_close_ms;
+    uint32_t connections_max;   /* 0: LIMIT_CONNECTIONS */
+    bool refuses_http2;         /* its preface is a malformed request then, and TLS does not offer it */
     uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
                                     * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
     uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */

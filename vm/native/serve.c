@@ -326,8 +326,9 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
                 call, CY_ERR(VALUE),
                 "http.serve: options are listen (list), banner (str), http2 (bool), access_log (map), "
                 "proxy_protocol (map), admin (str), numbers for header_ms, keep_alive_ms, "
-                "body_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; not \"%.*s\" "
-                "(%s)",
+                "body_ms, half_close_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; "
+                "not "
+                "\"%.*s\" (%s)",
                 CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
