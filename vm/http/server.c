@@ -435,6 +435,12 @@ void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*
     server_check_drained(server);
 }
 
+void http_server_end_idle(struct http_server *server)
+{
+    CHECK(server->draining);
+    loop_timer_set(server->options.loop, &server->idle_timer, 0);
+}
+
 void http_server_set_access_log(struct http_server *server, struct access_log *access_log)
 {
     server->options.access_log = access_log;

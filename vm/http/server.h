@@ -82,6 +82,8 @@ void http_server_stop_now(struct http_server *server);
 /* The same where others serve already: clients between two requests may send another one, answered with Connection:
  * close, for `idle_ms`. */
 void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context));
+/* While it hands over: the time of clients between two requests is over now; what runs keeps its own. */
+void http_server_end_idle(struct http_server *server);
 /* From the next request on. NULL: none. */
 void http_server_set_access_log(struct http_server *server, struct access_log *access_log);
 /* Cuts everything off. on_gone is called for exchanges that wait for an answer. Operations of the loop are

@@ -171,11 +171,14 @@ static void serve_drained(void *context)
     if (--((struct runtime *)context)->serving.undrained_count == 0) serve_finish(context);
 }
 
-/* `idle_ms` 0: clients between two requests are closed now. */
+/* `idle_ms` 0: clients between two requests are closed now, also where an earlier stop left them more time. */
 static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
 {
     struct serving *serving = &runtime->serving;
-    if (serving->stopping) return;
+    if (serving->stopping) {
+        if (idle_ms == 0 && serving->undrained_count > 0) http_server_end_idle(runtime->server);
+        return;
+    }
     serving->stopping = true;
     if (runtime->server && serving->ready) {
         serving->undrained_count = serving->admin_server ? 2 : 1;
