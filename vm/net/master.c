@@ -65,7 +65,7 @@ struct master {
     struct master_listeners *listeners;
     int generation; /* sealed descriptor of the accepted one, -1: none yet */
     uint32_t generation_number;
-    struct builder candidate; /* the bytes that `checker` looks at */
+    struct builder candidate; /* the bytes that `checker` looks at; keys lie in them */
     pid_t checker;
     uint64_t checker_end_ms; /* UINT64_MAX: its time was over, and it was told to end */
     struct builder wanted;   /* what checks of the candidate asked for */
@@ -147,7 +147,7 @@ static cy_err master_open(struct master *master, const struct master_options *op
     master->log->put = master_log_put;
     master->log->context = master;
     master->counters = options->counters ? options->counters : &master->own_counters;
-    builder_init(&master->candidate);
+    builder_init_secret(&master->candidate);
     builder_init(&master->wanted);
     builder_init(&master->banner);
     master->slots = mem_alloc_zeroed(options->worker_count * sizeof *master->slots);
@@ -374,8 +374,6 @@ static void master_slot_ended(struct master *master, uint32_t index, int status)
 
 static void master_forget_candidate(struct master *master)
 {
-    /* Keys lie in it. */
-    if (master->candidate.data) explicit_bzero(master->candidate.data, master->candidate.capacity);
     builder_clear(&master->candidate);
     builder_clear(&master->wanted);
     master->round_count = 0;

@@ -163,6 +163,7 @@ static cy_err worker_link_await(struct worker_link *link, enum master_packet_kin
 
 cy_err worker_generation(struct worker_link *link, uint32_t *number_out, struct builder *bytes_out)
 {
+    CHECK(bytes_out->is_secret);
     struct master_packet packet;
     int descriptor = link->pending_generation;
     packet.number = link->pending_number;
@@ -216,7 +217,7 @@ static void worker_link_hand_generation(struct worker_link *link, struct worker_
     int descriptor = link->pending_generation;
     link->pending_generation = -1;
     struct builder bytes;
-    builder_init(&bytes);
+    builder_init_secret(&bytes);
     cy_err err = file_read_descriptor(descriptor, LIMIT_GENERATION_BYTES, &bytes);
     close(descriptor);
     if (cy_failed(err)) {
