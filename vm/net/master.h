@@ -91,7 +91,7 @@ struct worker_message {
 
 void worker_link_free(struct worker_link **link);
 /* The generation to start with; appends its bytes to a builder of secrets. Waits for the master; CLOSED when it is
- * gone. */
+ * gone. The same one again until worker_ready. */
 CY_NODISCARD cy_err worker_generation(struct worker_link *link, uint32_t *number_out,
                                       struct builder *bytes_out);
 /* A listening descriptor for this worker, opened or kept by the master: "127.0.0.1:80", ":80", "fd@3", "unix:/path".

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * tests/unit/net/worker_link_test.c: proves what a worker's end of the channel does with the bytes of generations, in
- * which keys lie: nothing of them is left in memory behind the call that hands them over. The rest of the channel is in master_test.c.
+ * which keys lie: nothing of them is left in memory behind the call that hands them over, and the first one is given
+ * again to a program that asks again before it serves. The rest of the channel is in master_test.c.
  */
 #include "tests/support/secrets.h"
 #include "vm/net/master_internal.h"
@@ -73,6 +74,31 @@ START_TEST(test_a_later_generation_is_wiped)
 END_TEST
 #endif
 
+START_TEST(test_the_first_generation_is_given_again_until_ready)
+{
+    link_test_open();
+    link_test_send_generation(7);
+    for (int i = 0; i < 2; i++) {
+        struct builder bytes;
+        uint32_t number = 0;
+        builder_init_secret(&bytes);
+        ck_assert(!cy_failed(worker_generation(link_under_test, &number, &bytes)));
+        ck_assert_uint_eq(number, 7);
+        link_test_expect(builder_view(&bytes), 7);
+        builder_fini(&bytes);
+    }
+    worker_ready(link_under_test, CY_BYTES_NONE);
+    struct builder bytes;
+    uint32_t number = 0;
+    builder_init_secret(&bytes);
+    link_test_send_generation(8); /* after READY it is the next one that is waited for */
+    ck_assert(!cy_failed(worker_generation(link_under_test, &number, &bytes)));
+    ck_assert_uint_eq(number, 8);
+    builder_fini(&bytes);
+    link_test_close();
+}
+END_TEST
+
 Suite *unit_suite_net_worker_link(void);
 Suite *unit_suite_net_worker_link(void)
 {
@@ -81,6 +107,7 @@ Suite *unit_suite_net_worker_link(void)
 #ifdef __linux__
     tcase_add_test(tests, test_a_later_generation_is_wiped);
 #endif
+    tcase_add_test(tests, test_the_first_generation_is_given_again_until_ready);
     suite_add_tcase(suite, tests);
     return suite;
 }
