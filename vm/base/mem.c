@@ -13,6 +13,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #ifdef __linux__
 #include <malloc.h>
 #endif
@@ -90,6 +92,20 @@ void mem_give_back(void)
 {
 #ifdef __GLIBC__
     (void)malloc_trim(0);
+#endif
+}
+
+void mem_forget(void *data, size_t bytes)
+{
+#ifdef MADV_DONTNEED
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)data + page_bytes - 1) & ~(page_bytes - 1);
+    uintptr_t end = ((uintptr_t)data + bytes) & ~(page_bytes - 1);
+    /* A refusal (locked pages) costs memory and nothing else. */
+    if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+#else
+    (void)data;
+    (void)bytes;
 #endif
 }
 

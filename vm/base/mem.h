@@ -23,6 +23,10 @@ void mem_free(void *block); /* NULL is allowed */
  * there is much: for after a large fall, not for every free. */
 void mem_give_back(void);
 
+/* What lies in these bytes is needed no more, the bytes are: pages that are wholly among them go back to the system
+ * until somebody writes there, and hold anything until then. A call of the system's. */
+void mem_forget(void *data, size_t bytes);
+
 /* Memory that is ours and that nobody may touch now: the free part of an arena, a buffer in a pool's free list. Under
  * AddressSanitizer reading or writing it is an error at once; MEM_HIDES says whether that is so. Show it before it is
  * freed. */
