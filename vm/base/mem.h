@@ -6,7 +6,8 @@
  * Out:  memory, or NULL when there is none; the caller turns NULL into CY_ERR(NO_MEMORY).
  * Faults: mem_fail_after(n) makes the n-th allocation from now (0 = the next) and all later ones of this thread fail,
  *         until mem_fail_never(). mem_fail_once(n) makes the n-th alone fail, so that handlers find memory again. Tests
- *         walk n upwards until an action succeeds.
+ *         walk n upwards until an action succeeds. A pool whose takers must be able to fail as if each block came from
+ *         here asks mem_request_fails for each; n counts those too.
  * Not here: arenas (arena.h), buffers (vm/net/buffer.h).
  */
 #ifndef CY_BASE_MEM_H
@@ -53,8 +54,12 @@ CY_NORETURN CY_COLD void mem_exhausted(void);
 void mem_fail_after(uint64_t count);
 void mem_fail_once(uint64_t count);
 void mem_fail_never(void);
+/* For pools: counts a block that is taken, and says whether it is one that must fail. */
+CY_NODISCARD bool mem_request_fails(void);
 /* Allocations made by this thread so far, failed ones included. For tests that count. */
 uint64_t mem_allocation_count(void);
+/* The same and what was taken from pools that ask: the last n that mem_fail_after can mean. */
+uint64_t mem_request_count(void);
 #ifdef CY_DEBUG
 /* From now on `given_back` sees each block of this thread before it is freed, or perhaps moved by a resize, with all of
  * its bytes: for tests that look at what is left in it. NULL: nobody looks. `bytes` is 0 where the C library does not
