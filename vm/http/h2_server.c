@@ -464,7 +464,7 @@ static void h2_server_begin_drain(struct h2_server_connection *connection)
 static void h2_server_idle(struct h2_session *session)
 {
     struct h2_server_connection *connection = h2_server_connection_of(session);
-    if (!connection->server->draining) return;
+    if (!connection->server->draining && !connection->listed.retires) return;
     h2_server_begin_drain(connection);
     if (h2_server_idle_due(connection) <= loop_now_ms(session->loop))
         h2_session_end(session, NGHTTP2_NO_ERROR);
@@ -585,7 +585,8 @@ static struct h2_server_connection *h2_server_connection_new(struct http_server 
     return connection ? connection : mem_alloc(sizeof *connection);
 }
 
-void h2_server_start(struct http_server *server, struct stream *owned_stream)
+void h2_server_start(struct http_server *server, const struct server_connection *before,
+                     struct stream *owned_stream)
 {
     struct h2_server_connection *connection = h2_server_connection_new(server);
     if (!connection) {
@@ -593,7 +594,8 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
         return;
     }
     memset(connection, 0, sizeof *connection);
-    connection->listed.type = &h2_server_connection_type;
+    connection->listed = (struct server_connection){
+        .type = &h2_server_connection_type, .listener = before->listener, .retires = before->retires};
     connection->server = server;
     connection->close_err = CY_ERR(RESET);
     /* At once: the lines about who is gone are written when the stream is closed. */
@@ -607,7 +609,7 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
     server->live_count++;
     server->counters->connections_open++;
     loop_timer_set(server->options.loop, &connection->session.timer, server->options.header_timeout_ms);
-    if (server->draining) h2_server_begin_drain(connection);
+    if (server->draining || connection->listed.retires) h2_server_begin_drain(connection);
 }
 
 void h2_server_fini(struct http_server *server)

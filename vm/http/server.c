@@ -184,7 +184,7 @@ void server_serve(struct http_listener *listener, struct stream *owned_stream)
     if (listener->tls &&
         cy_failed(tls_server_stream(listener->tls, connection_alpn(server), owned_stream, &owned_stream)))
         return;
-    connection_start(server, owned_stream);
+    connection_start(server, listener, owned_stream);
 }
 
 /* Places for who waits. Whoever holds a body or an answer may stay for LIMIT_HTTP_OWING_MS, so a table that is full may
@@ -252,13 +252,29 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     return http_server_listen_tls(server, owned_descriptor, NULL, NULL);
 }
 
-void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
+static uint32_t server_retire(const struct http_listener *listener)
 {
+    uint32_t count = 0;
+    for (struct server_connection *one = listener->server->connections, *next; one; one = next) {
+        next = one->next;
+        if (one->listener != listener || one->retires) continue;
+        one->retires = true;
+        count++;
+        one->type->drain(one);
+    }
+    return count;
+}
+
+uint32_t http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
+{
+    uint32_t retired_count = 0;
     for (; listener; listener = listener->sibling) {
         struct tls_server *before = listener->tls;
         listener->tls = tls ? tls_server_ref(tls) : NULL;
+        if (!tls_server_asks_the_same(before, tls)) retired_count += server_retire(listener);
         tls_server_unref(&before);
     }
+    return retired_count;
 }
 
 cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, struct tls_server *tls,
@@ -311,7 +327,7 @@ cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream
         stream_close(&owned_stream);
         return CY_ERR(CLOSED);
     }
-    return connection_start(server, owned_stream) ? CY_OK : CY_ERR(TOO_MANY);
+    return connection_start(server, NULL, owned_stream) ? CY_OK : CY_ERR(TOO_MANY);
 }
 
 /* -- the end --------------------------------------------------------------------------------------------- */
@@ -436,6 +452,12 @@ void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*
     loop_timer_set(server->options.loop, &server->idle_timer, idle_ms);
     loop_timer_set(server->options.loop, &server->stop_timer, server->options.stop_ms);
     server_check_drained(server);
+}
+
+void http_server_end_idle(struct http_server *server)
+{
+    CHECK(server->draining);
+    loop_timer_set(server->options.loop, &server->idle_timer, 0);
 }
 
 void http_server_set_access_log(struct http_server *server, struct access_log *access_log)

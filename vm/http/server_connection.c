@@ -231,7 +231,7 @@ static void connection_hand_over_h2(struct http_connection *connection)
     if (connection->carrier.input) stream_unread(stream, connection->carrier.input);
     connection->carrier.input = NULL;
     connection->stream = NULL;
-    h2_server_start(server, stream);
+    h2_server_start(server, &connection->listed, stream);
     server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
@@ -528,7 +528,8 @@ static void connection_on_ready(struct stream_ready *ready)
         connection_close(connection);
 }
 
-bool connection_start(struct http_server *server, struct stream *owned_stream)
+bool connection_start(struct http_server *server, const struct http_listener *listener,
+                      struct stream *owned_stream)
 {
     struct http_connection *connection = NULL;
     if (server_has_room(server)) {
@@ -541,7 +542,7 @@ bool connection_start(struct http_server *server, struct stream *owned_stream)
     }
     memset(connection, 0, sizeof *connection);
     connection->carrier.type = &connection_carrier_type;
-    connection->listed.type = &connection_listed_type;
+    connection->listed = (struct server_connection){.type = &connection_listed_type, .listener = listener};
     connection->carrier.server = server;
     connection->carrier.timer.fire = connection_on_timer;
     connection->stream = owned_stream;
@@ -558,13 +559,19 @@ bool connection_start(struct http_server *server, struct stream *owned_stream)
     return true;
 }
 
+/* Nothing follows on it. */
+static bool connection_goes(const struct http_connection *connection)
+{
+    return connection->carrier.server->draining || connection->listed.retires;
+}
+
 static void connection_next(struct http_connection *connection)
 {
     struct http_server *server = connection->carrier.server;
     exchange_free(connection->carrier.exchange);
     connection->carrier.exchange = NULL;
     carrier_drop_empty_input(&connection->carrier);
-    if (server->draining || (connection->carrier.input_ended && !connection->carrier.input)) {
+    if (connection_goes(connection) || (connection->carrier.input_ended && !connection->carrier.input)) {
         connection_finish(connection, true); /* the answer said that it may send more */
         return;
     }
@@ -593,7 +600,7 @@ static bool connection_takes_pipes(const struct exchange_carrier *carrier)
 static bool connection_may_keep(const struct exchange_carrier *carrier, bool length_known)
 {
     const struct http_exchange *exchange = carrier->exchange;
-    if (!exchange->client_keeps || carrier->server->draining) return false;
+    if (!exchange->client_keeps || connection_goes((const struct http_connection *)carrier)) return false;
     if (carrier->input_ended && !carrier->input) return false;
     if (exchange->request.protocol == HTTP_1_0 && !length_known) return false;
     /* Nobody can know whether a client that waits for 100 will send its body after a final answer. */

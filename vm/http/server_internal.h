@@ -128,6 +128,9 @@ struct server_connection_type {
 struct server_connection {
     const struct server_connection_type *type;
     struct server_connection *next, *previous;
+    const struct http_listener
+        *listener; /* that let it in, for the server lives as long; NULL: it came otherwise */
+    bool retires;  /* nothing new begins on it */
 };
 
 /* The HTTP/1 carrier. */
@@ -206,8 +209,9 @@ void server_serve(struct http_listener *listener, struct stream *owned_stream);
 void intake_start(struct http_listener *listener, struct stream *owned_stream);
 
 /* -- server_connection.c -- */
-/* False when there was no room for it, or no memory: it is closed then. */
-bool connection_start(struct http_server *server, struct stream *owned_stream);
+/* False when there was no room for it, or no memory: it is closed then. `listener` NULL: none let it in. */
+bool connection_start(struct http_server *server, const struct http_listener *listener,
+                      struct stream *owned_stream);
 /* The protocols that it speaks, for tls_server_stream. */
 cy_bytes connection_alpn(const struct http_server *server);
 void connection_close(struct http_connection *connection);

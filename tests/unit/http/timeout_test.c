@@ -571,6 +571,37 @@ START_TEST(test_an_idle_connection_is_let_go_when_others_serve)
 }
 END_TEST
 
+/* And sooner when told: who is between two requests goes now, what runs is finished. */
+START_TEST(test_the_time_of_idle_connections_can_end_early)
+{
+    struct timeout_peer idle, runs;
+    timeout_open();
+    timeout_drained = false;
+    timeout_connect(&idle);
+    timeout_send(&idle, "GET /here HTTP/1.1\r\nHost: a\r\n\r\n");
+    timeout_await(&idle, "\r\n\r\nx\n");
+    timeout_connect(&runs);
+    timeout_send(&runs, "POST /here HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na");
+    timeout_pause(1);
+    http_server_hand_over(server, HAND_OVER_MS, timeout_on_drained);
+    timeout_pause(HAND_OVER_MS / 4);
+    ck_assert(!idle.ended && !runs.ended);
+    uint64_t begin_ms = loop_now_ms(loop);
+    http_server_end_idle(server);
+    timeout_await_end(&idle);
+    timeout_expect_after(&idle, begin_ms, 0);
+    ck_assert(idle.clean && idle.received.count == 0);
+    ck_assert(!runs.ended && !timeout_drained);
+    timeout_send(&runs, "b");
+    timeout_await(&runs, "\r\n\r\nx\n");
+    timeout_await_end(&runs);
+    for (unsigned turns = 0; !timeout_drained;) timeout_turn(&turns);
+    timeout_peer_close(&idle);
+    timeout_peer_close(&runs);
+    timeout_close();
+}
+END_TEST
+
 Suite *unit_suite_http_timeout(void);
 Suite *unit_suite_http_timeout(void)
 {
@@ -599,6 +630,7 @@ Suite *unit_suite_http_timeout(void)
     tcase_add_test(tests, test_a_tunnel_allocates_nothing_for_its_bytes);
     tcase_add_test(tests, test_an_early_answer_that_stops_is_cut_off);
     tcase_add_test(tests, test_an_idle_connection_is_let_go_when_others_serve);
+    tcase_add_test(tests, test_the_time_of_idle_connections_can_end_early);
     suite_add_tcase(suite, tests);
     return suite;
 }
