@@ -31,7 +31,8 @@ static void runtime_test_ended(struct vm *vm, void *context, enum call_outcome o
     if (outcome == CALL_STOPPED) builder_text(&run->why, cy_err_text(stop, run->runtime->options->korean));
 }
 
-/* Starts the test and waits for its end; without one, nothing could wake it any more, and it is stopped. */
+/* Starts the test and waits for its end. Tasks that wait for one another are told so by the wait that closes the circle
+ * (task_join.c); a test that the end of the run overtakes is stopped. */
 static void runtime_test_one(struct runtime_test_run *run, struct instance *instance, cy_bytes name)
 {
     struct runtime *runtime = run->runtime;

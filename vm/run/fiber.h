@@ -92,6 +92,9 @@ struct fiber {
     struct task *ended_first; /* ended, oldest first, and not waited for */
     struct task *ended_last;
     uint32_t ended_count;
+    /* task_join.c, while it looks for a circle: in which search this fiber was found, and the next one to look at. */
+    uint64_t circle_search;
+    struct fiber *circle_next;
     cy_value
         child_error; /* owned: the first one that nobody waited for and whose task is forgotten; or nil */
 };
@@ -105,7 +108,7 @@ struct task {
     struct fiber *fiber; /* NULL once it has ended */
     cy_value handle;
     enum call_outcome outcome;
-    cy_value result;        /* owned */
+    cy_value result;                   /* owned */
     struct task_join_item *join_first; /* who waits for it, in the order of asking (task_join.c) */
     struct task_join_item *join_last;
     bool unnamed;  /* spawned as a statement: nobody has its handle */

@@ -49,6 +49,7 @@ struct vm {
     struct fiber *pool; /* ended fibers kept for the next call, by fiber.next */
     uint32_t pool_count;
     uint64_t fiber_serial;     /* of the fiber made last */
+    uint64_t circle_search;    /* of the search for a circle of waits made last (task_join.c) */
     struct fiber *group_first; /* groups with a ready fiber, by group_next */
     struct fiber *group_last;
     uint32_t group_count;
