@@ -114,6 +114,7 @@ TESTED = {
     "LITERAL_UPSTREAMS": (COMMAND, "test_literal_upstreams"),
     "NAME_BYTES": ("tests/unit/http/uri_test.c", "test_a_host_name_may_be_as_long_as_the_limit"),
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
+    "YAML_PIECE_BYTES": (YAML, "test_what_one_event_reads_is_bounded"),
     "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
     "YAML_NODES": (YAML, "test_nodes_are_bounded"),
     "PATH_BYTES": (BENEATH, "test_limits_of_a_path"),
