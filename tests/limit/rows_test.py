@@ -64,6 +64,7 @@ TESTED = {
     "FORMAT_BYTES": ("tests/unit/run/visited_test.c", "test_texts_are_bounded"),
     "WALK_STEPS": ("tests/unit/run/visited_test.c", "test_steps_are_bounded"),
     "TEXT_MARKS": ("tests/unit/native/native_text_test.c", "test_marks_are_bounded"),
+    "NEAREST_PAIRS": ("tests/unit/native/native_text_test.c", "test_words_compared_are_bounded"),
     "STRING_BYTES": (RUN, "test_string_bytes_and_list_items"),
     "LIST_ITEMS": (RUN, "test_string_bytes_and_list_items"),
     "BUDGET_STEPS": (RUN, "test_budget_steps"),
