@@ -74,6 +74,7 @@ TESTED = {
     "KEY_STEPS": ("tests/unit/run/visited_test.c", "test_a_large_key_is_refused"),
     "TASK_MEMORY_BYTES": ("tests/unit/run/memory_test.c", "test_task_memory_bytes"),
     "TASK_RESULTS": ("tests/unit/run/task_test.c", "test_task_results"),
+    "TASKS_CANCELLED": ("tests/unit/run/task_test.c", "test_tasks_cancelled"),
     "TASKS": (RUN, "test_tasks"),
     "HANDLES": (RUN, "test_handles"),
     "ERROR_PLACES": (RUN, "test_error_places"),

@@ -174,6 +174,8 @@ void task_abandon(struct vm *vm, struct fiber *fiber);       /* the VM ends: not
 void task_free(struct vm *vm, struct task *task);
 /* The task of a handle; NULL when it is none, or its result was taken. */
 struct task *task_of_handle(struct vm *vm, cy_value handle);
+/* Whether a closed handle was that of a task that was cancelled, one of the last TASKS_CANCELLED. */
+bool task_was_cancelled(const struct vm *vm, cy_value handle);
 /* What a waiter gets: the result, or an error with the places of spawning and, unless `waiter` is NULL, of waiting. */
 enum fiber_resume task_take_result(struct vm *vm, struct task *task, struct fiber *waiter,
                                    cy_value *owned_out);

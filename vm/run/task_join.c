@@ -185,16 +185,7 @@ static bool task_join_is_above(const struct fiber *fiber, const struct task *tas
 static enum native_outcome task_join_refuse(struct native_call *call, cy_err err, enum task_join_kind kind,
                                             enum vm_message message)
 {
-    const char *text = vm_message_text(message, vm_is_korean(call->vm));
-    struct builder words;
-    builder_init(&words);
-    if (message == MESSAGE_TASK_OWN)
-        builder_printf(&words, text, task_join_name(kind), (long long)LIMIT_TASK_RESULTS);
-    else
-        builder_printf(&words, text, task_join_name(kind));
-    native_fail(call, err, "%.*s", CY_BYTES_ARG(builder_view(&words)));
-    builder_fini(&words);
-    return NATIVE_FAIL;
+    return native_fail(call, err, vm_message_text(message, vm_is_korean(call->vm)), task_join_name(kind));
 }
 
 /* -- circles --------------------------------------------------------------------------------------------- */
@@ -255,6 +246,8 @@ static bool task_join_closes_circle(struct native_call *call, const struct task_
 static enum native_outcome task_join_add(struct native_call *call, struct task_join *join, cy_value handle)
 {
     struct task *task = task_of_handle(call->vm, handle);
+    if (!task && task_was_cancelled(call->vm, handle))
+        return task_join_refuse(call, CY_ERR(CANCELLED), join->kind, MESSAGE_TASK_CANCELLED);
     if (!task) return task_join_refuse(call, CY_ERR(CLOSED), join->kind, MESSAGE_TASK_OWN);
     if (task->join_last && task->join_last->join == join)
         return task_join_refuse(call, CY_ERR(VALUE), join->kind, MESSAGE_TASK_TWICE);
