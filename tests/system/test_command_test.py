@@ -96,4 +96,14 @@ def test_tasks_that_wait_for_one_another(folder):
         check_in(f"{ran} passed, 1 failed", out, "counts")
 
 
+def test_a_stop_has_its_place(folder):
+    source = folder / "stops.han"
+    source.write_text('test "a" {\n    loop { }\n}\n')
+    for language, says in ("en", "the CPU allowance is used up (limit CPU_BURST_MS: 1000 ms)"), ("ko", "CPU_BURST_MS"):
+        code, out, err = tests(source, "--lang", language)
+        check_equal((code, err), (EXIT_PROGRAM, ""), "exit code and stderr")
+        check_in(says, out, "the stop and its limit")
+        check_in('test "a" (stops.han:2:5)', out, "where")
+
+
 run_all(globals())
