@@ -218,8 +218,8 @@ $(OUT)/objects/stdlib_embedded.o: $(OUT)/stdlib_embedded.c $(OUT)/objects/flags 
 	$(call say,CC $<)
 	$(Q)$(COMPILE) -c $< -o $@
 
-# private: the flags file, a prerequisite, must not see it.
-$(OUT)/objects/tests/%.o: private CPPFLAGS += $(call pkg_cflags,check)
+# private: the flags file, a prerequisite, must not see it. Assertions tell Check where they stand through unit_main.c.
+$(OUT)/objects/tests/%.o: private CPPFLAGS += $(call pkg_cflags,check) -D_mark_point=unit_mark_point
 
 $(OUT)/tools/embed: stdlib/embed.c | check-deps
 	@mkdir -p $(dir $@)

@@ -119,14 +119,14 @@ static void natives_run(const struct natives_file *file, enum native_walk walk, 
         .path_rule_count = CY_COUNT_OF(rules),
         .cpu_burst_ms = UINT64_MAX,
     };
-    uint64_t before = mem_allocation_count();
+    uint64_t before = mem_request_count();
     alarm(NATIVES_STEP_S_MAX);
     if (walk == WALK_ONCE) mem_fail_once(n);
     if (walk == WALK_AFTER) mem_fail_after(n);
     end->exit_code = runtime_run(&options);
     mem_fail_never();
     alarm(0);
-    *allocation_count = mem_allocation_count() - before;
+    *allocation_count = mem_request_count() - before;
     fflush(stdout);
     fflush(stderr);
     natives_take(natives_fd.out, &end->out);

@@ -13,6 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { UNIT_PLACES = 16 }; /* more assertions than a loop of a test and its helpers have */
+
+/* Check's own one, which the Makefile renames in tests. */
+#undef _mark_point
+void _mark_point(const char *file, int line);
+
+/* Check writes a message to a file for each assertion that holds, and the parent reads them all: 7.3 million in
+ * http_bulk. Places told of lately are not told again, so where a test died is the last new place of its loop. */
+void unit_mark_point(const char *file, int line)
+{
+    static _Thread_local struct place {
+        const char *file;
+        int line;
+    } lately[UNIT_PLACES];
+    static _Thread_local size_t next_index;
+    for (size_t i = 0; i < UNIT_PLACES; i++)
+        if (lately[i].line == line && lately[i].file == file) return;
+    lately[next_index] = (struct place){file, line};
+    next_index = (next_index + 1) % UNIT_PLACES;
+    _mark_point(file, line);
+}
+
 static bool unit_is_wanted(const char *name, int argc, char **argv)
 {
     if (argc < 2) return true;

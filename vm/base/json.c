@@ -304,7 +304,7 @@ static double json_float_slowly(cy_bytes text, int64_t exponent_written)
             exponent += !behind_point;
         }
     }
-    if (kept == 0) return room[0] == '-' && count ? -0.0 : 0.0;
+    if (kept == 0) return count > 0 ? -0.0 : 0.0; /* what was written is the sign */
     if (sticky) room[count - 1] = (char)(room[count - 1] == '0' ? '1' : room[count - 1]);
     char digits[24];
     size_t digit_count = 0;

@@ -13,6 +13,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -21,8 +23,8 @@
  * fault plan has to reach all of them. Thread-local and never read by anything but tests' own thread, it cannot carry
  * state from one VM to another. */
 static _Thread_local struct {
-    uint64_t allocation_count, failure_count;
-    uint64_t fail_at, fail_end; /* allocations with these indices, the end excluded, fail */
+    uint64_t request_count, pooled_count, failure_count;
+    uint64_t fail_at, fail_end; /* requests with these indices, the end excluded, fail */
     bool armed;
 } mem_faults;
 
@@ -34,8 +36,16 @@ static void *mem_counted(void *block)
 
 static bool mem_must_fail(void)
 {
-    uint64_t index = mem_faults.allocation_count++;
+    uint64_t index = mem_faults.request_count++;
     return CY_UNLIKELY(mem_faults.armed) && index >= mem_faults.fail_at && index < mem_faults.fail_end;
+}
+
+bool mem_request_fails(void)
+{
+    mem_faults.pooled_count++;
+    if (CY_LIKELY(!mem_must_fail())) return false;
+    mem_faults.failure_count++;
+    return true;
 }
 
 void *mem_alloc(size_t bytes)
@@ -66,6 +76,20 @@ void mem_give_back(void)
 #endif
 }
 
+void mem_forget(void *data, size_t bytes)
+{
+#ifdef MADV_DONTNEED
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)data + page_bytes - 1) & ~(page_bytes - 1);
+    uintptr_t end = ((uintptr_t)data + bytes) & ~(page_bytes - 1);
+    /* A refusal (locked pages) costs memory and nothing else. */
+    if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+#else
+    (void)data;
+    (void)bytes;
+#endif
+}
+
 void mem_exhausted(void)
 {
     fputs("crownyc: out of memory\n", stderr);
@@ -74,8 +98,8 @@ void mem_exhausted(void)
 
 void mem_fail_after(uint64_t count)
 {
-    CHECK(count <= UINT64_MAX - mem_faults.allocation_count);
-    mem_faults.fail_at = mem_faults.allocation_count + count;
+    CHECK(count <= UINT64_MAX - mem_faults.request_count);
+    mem_faults.fail_at = mem_faults.request_count + count;
     mem_faults.fail_end = UINT64_MAX;
     mem_faults.armed = true;
 }
@@ -90,4 +114,6 @@ void mem_fail_never(void) { mem_faults.armed = false; }
 
 uint64_t mem_failure_count(void) { return mem_faults.failure_count; }
 
-uint64_t mem_allocation_count(void) { return mem_faults.allocation_count; }
+uint64_t mem_allocation_count(void) { return mem_faults.request_count - mem_faults.pooled_count; }
+
+uint64_t mem_request_count(void) { return mem_faults.request_count; }

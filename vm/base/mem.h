@@ -6,7 +6,8 @@
  * Out:  memory, or NULL when there is none; the caller turns NULL into CY_ERR(NO_MEMORY).
  * Faults: mem_fail_after(n) makes the n-th allocation from now (0 = the next) and all later ones of this thread fail,
  *         until mem_fail_never(). mem_fail_once(n) makes the n-th alone fail, so that handlers find memory again. Tests
- *         walk n upwards until an action succeeds.
+ *         walk n upwards until an action succeeds. A pool whose takers must be able to fail as if each block came from
+ *         here asks mem_request_fails for each; n counts those too.
  * Not here: arenas (arena.h), buffers (vm/net/buffer.h).
  */
 #ifndef CY_BASE_MEM_H
@@ -22,6 +23,10 @@ void mem_free(void *block); /* NULL is allowed */
 /* Returns pages that nothing lies on to the system, where the allocator keeps them otherwise. Takes milliseconds when
  * there is much: for after a large fall, not for every free. */
 void mem_give_back(void);
+
+/* What lies in these bytes is needed no more, the bytes are: pages that are wholly among them go back to the system
+ * until somebody writes there, and hold anything until then. A call of the system's. */
+void mem_forget(void *data, size_t bytes);
 
 /* Memory that is ours and that nobody may touch now: the free part of an arena, a buffer in a pool's free list. Under
  * AddressSanitizer reading or writing it is an error at once; MEM_HIDES says whether that is so. Show it before it is
@@ -49,8 +54,12 @@ CY_NORETURN CY_COLD void mem_exhausted(void);
 void mem_fail_after(uint64_t count);
 void mem_fail_once(uint64_t count);
 void mem_fail_never(void);
+/* For pools: counts a block that is taken, and says whether it is one that must fail. */
+CY_NODISCARD bool mem_request_fails(void);
 /* Allocations made by this thread so far, failed ones included. For tests that count. */
 uint64_t mem_allocation_count(void);
+/* The same and what was taken from pools that ask: the last n that mem_fail_after can mean. */
+uint64_t mem_request_count(void);
 /* Allocations of this thread that failed so far. For callers of libraries that do not tell why they failed. */
 uint64_t mem_failure_count(void);
 

@@ -7,6 +7,7 @@
  *       for loans.
  * Invariant: lent = taken - returned; a pool with lent buffers cannot be freed. In DEBUG builds a buffer in the free
  *       list is filled with a pattern that is checked when it is taken again: a write after the last unref is found.
+ *       What the pool does not need gives its pages back.
  *       Under AddressSanitizer it is hidden instead, and a read is found too, where it happens.
  */
 #include "vm/net/buffer.h"
@@ -15,6 +16,8 @@
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/base/spare.h"
+
+#include <unistd.h>
 
 #define BUFFER_POISON 0xdb
 
@@ -35,7 +38,11 @@ static void buffer_class_init(struct buffer_class *class, struct spare_watch *wa
                               uint32_t free_count)
 {
     class->capacity = capacity;
-    spare_init(&class->spare, watch, sizeof(struct buffer) + capacity, free_count);
+    if (capacity)
+        spare_init_pages(&class->spare, watch, sizeof(struct buffer) + capacity, free_count,
+                         sizeof(struct buffer));
+    else
+        spare_init(&class->spare, watch, sizeof(struct buffer), free_count);
 }
 
 cy_err buffer_pool_new(uint32_t free_count, struct spare_watch *watch, struct buffer_pool **pool_out)
@@ -100,10 +107,15 @@ static void buffer_poison(struct buffer *buffer)
 static void buffer_check_poison(const struct buffer *buffer)
 {
 #if defined(CY_DEBUG) && !MEM_HIDES
-    if (buffer->capacity == 0) return;
-    /* Each byte is as the one before it. */
-    CHECK(buffer->data[0] == BUFFER_POISON &&
-          memcmp(buffer->data, buffer->data + 1, buffer->capacity - 1) == 0);
+    /* Page by page: one that went back to the system is all zero. */
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)buffer->data;
+    for (uintptr_t end = at + buffer->capacity, next; at < end; at = next) {
+        next = (at + page_bytes) & ~(page_bytes - 1);
+        if (next > end) next = end;
+        const uint8_t *bytes = (const uint8_t *)at;
+        CHECK(bytes[0] == BUFFER_POISON || (bytes[0] == 0 && next - at == page_bytes));
+        CHECK(memcmp(bytes, bytes + 1, next - at - 1) == 0); /* each byte is as the one before it */
+    }
 #else
     (void)buffer;
 #endif

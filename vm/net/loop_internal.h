@@ -19,6 +19,7 @@
 #ifndef CY_NET_LOOP_INTERNAL_H
 #define CY_NET_LOOP_INTERNAL_H
 
+#include "vm/base/limits.h"
 #include "vm/base/spare.h"
 #include "vm/net/loop.h"
 
@@ -128,8 +129,6 @@ struct loop_counters {
     uint64_t accept_pauses; /* times accepting stopped because descriptors or memory ran out */
 };
 
-#define LOOP_SENDING_MAX 512    /* past it a send is tried at once */
-#define LOOP_UNHURRIED_MAX 1024 /* past it a socket is registered at once */
 #define LOOP_BLOCK_BYTES 136
 struct loop_block {
     struct loop_block *next;
@@ -169,14 +168,14 @@ struct loop {
     uint32_t sending_count;
     struct loop_sending {
         uint32_t index, generation;
-    } sending[LOOP_SENDING_MAX];
+    } sending[LIMIT_LOOP_SENDING];
     /* Receives of sockets that are registered later, oldest first, in a ring. What has ended meanwhile stays in it. */
     struct timer unhurried_timer;
     uint32_t unhurried_first, unhurried_count;
     struct loop_unhurried {
         uint32_t index, generation;
         uint64_t due_ms;
-    } unhurried[LOOP_UNHURRIED_MAX];
+    } unhurried[LIMIT_LOOP_UNHURRIED];
 };
 
 /* A loop on a given back end; `context` goes to its `open`. */

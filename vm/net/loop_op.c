@@ -239,8 +239,8 @@ static void loop_socket_wait(struct loop_socket *socket, struct loop_op *op)
 static bool loop_socket_wait_later(struct loop_socket *socket)
 {
     struct loop *loop = socket->loop;
-    if (socket->registered || loop->unhurried_count == LOOP_UNHURRIED_MAX) return false;
-    uint32_t place = (loop->unhurried_first + loop->unhurried_count++) % LOOP_UNHURRIED_MAX;
+    if (socket->registered || loop->unhurried_count == LIMIT_LOOP_UNHURRIED) return false;
+    uint32_t place = (loop->unhurried_first + loop->unhurried_count++) % LIMIT_LOOP_UNHURRIED;
     loop->unhurried[place] =
         (struct loop_unhurried){socket->index, socket->generation, loop->now_ms + LIMIT_LOOP_UNHURRIED_MS};
     if (!timer_is_set(&loop->unhurried_timer))
@@ -258,7 +258,7 @@ void loop_on_unhurried(struct timer *timer)
             return;
         }
         struct loop_socket *socket = loop_socket_at(loop, oldest->index, oldest->generation);
-        loop->unhurried_first = (loop->unhurried_first + 1) % LOOP_UNHURRIED_MAX;
+        loop->unhurried_first = (loop->unhurried_first + 1) % LIMIT_LOOP_UNHURRIED;
         loop->unhurried_count--;
         if (socket && socket->receive && !socket->receive->op.queued)
             loop_socket_wait(socket, &socket->receive->op);
@@ -456,7 +456,7 @@ static void loop_send_try(struct loop_socket *socket)
 static void loop_send_later(struct loop_socket *socket)
 {
     struct loop *loop = socket->loop;
-    if (loop->sending_count == LOOP_SENDING_MAX) {
+    if (loop->sending_count == LIMIT_LOOP_SENDING) {
         loop_send_try(socket);
         return;
     }

@@ -50,30 +50,79 @@ static inline void heap_pay_debt(struct vm *vm, size_t bytes)
     }
 }
 
-static inline void *heap_get(struct vm *vm, size_t bytes, void *(*get)(size_t bytes))
+static inline void heap_add(struct vm *vm, size_t bytes)
+{
+    vm->heap_bytes += bytes;
+    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+}
+
+/* Under AddressSanitizer each block is one of malloc's: freed ones rest before they come back, and every one that is
+ * left tells who made it. */
+static inline bool heap_is_small(size_t bytes) { return !MEM_HIDES && bytes <= SMALL_BYTES_MAX; }
+
+static inline void *heap_take(struct vm *vm, size_t bytes)
+{
+    return heap_is_small(bytes) ? small_take(&vm->small, bytes) : mem_alloc(bytes);
+}
+
+static inline void heap_give(struct vm *vm, void *block, size_t bytes)
+{
+    if (heap_is_small(bytes))
+        small_put(&vm->small, block, bytes);
+    else
+        mem_free(block);
+}
+
+void *heap_alloc(struct vm *vm, size_t bytes)
 {
     heap_pay_debt(vm, bytes);
     if (!heap_fits(vm, bytes)) return NULL;
-    void *block = get(bytes);
-    if (!block) return NULL;
-    vm->heap_bytes += bytes;
-    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+    void *block = heap_take(vm, bytes);
+    if (block) heap_add(vm, bytes);
     return block;
 }
 
-void *heap_alloc(struct vm *vm, size_t bytes) { return heap_get(vm, bytes, mem_alloc); }
-void *heap_alloc_zeroed(struct vm *vm, size_t bytes) { return heap_get(vm, bytes, mem_alloc_zeroed); }
+void *heap_alloc_zeroed(struct vm *vm, size_t bytes)
+{
+    if (heap_is_small(bytes)) {
+        void *small = heap_alloc(vm, bytes);
+        if (small) memset(small, 0, bytes);
+        return small;
+    }
+    heap_pay_debt(vm, bytes);
+    if (!heap_fits(vm, bytes)) return NULL;
+    void *block = mem_alloc_zeroed(bytes);
+    if (block) heap_add(vm, bytes);
+    return block;
+}
+
+/* Between sizes one of which is small. */
+static void *heap_move(struct vm *vm, void *block, size_t bytes_old, size_t bytes)
+{
+    if (heap_is_small(bytes) && heap_is_small(bytes_old) && small_class(bytes) == small_class(bytes_old))
+        return mem_request_fails() ? NULL : block; /* a shrinking one may fail too, as mem_resize may */
+    void *moved = heap_take(vm, bytes);
+    if (!moved) return NULL;
+    memcpy(moved, block, cy_min_size(bytes_old, bytes));
+    heap_give(vm, block, bytes_old);
+    return moved;
+}
 
 void *heap_resize(struct vm *vm, void *block, size_t bytes_old, size_t bytes)
 {
+    if (!block) {
+        DCHECK(bytes_old == 0);
+        return heap_alloc(vm, bytes);
+    }
     if (bytes > bytes_old) {
         heap_pay_debt(vm, bytes - bytes_old);
         if (!heap_fits(vm, bytes - bytes_old)) return NULL;
     }
-    void *moved = mem_resize(block, bytes);
+    bool small = heap_is_small(bytes) || heap_is_small(bytes_old);
+    void *moved = small ? heap_move(vm, block, bytes_old, bytes) : mem_resize(block, bytes);
     if (!moved) return NULL;
-    vm->heap_bytes = vm->heap_bytes - bytes_old + bytes;
-    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+    vm->heap_bytes -= bytes_old;
+    heap_add(vm, bytes);
     return moved;
 }
 
@@ -82,14 +131,13 @@ void heap_free(struct vm *vm, void *block, size_t bytes)
     if (!block) return;
     DCHECK(vm->heap_bytes >= bytes);
     vm->heap_bytes -= bytes;
-    mem_free(block);
+    heap_give(vm, block, bytes);
 }
 
 bool heap_count(struct vm *vm, size_t bytes)
 {
     if (!heap_fits(vm, bytes)) return false;
-    vm->heap_bytes += bytes;
-    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+    heap_add(vm, bytes);
     return true;
 }
 
@@ -102,10 +150,13 @@ void heap_uncount(struct vm *vm, size_t bytes)
 void *heap_adopt(struct vm *vm, void *block, size_t bytes)
 {
     if (!heap_fits(vm, bytes)) return NULL;
-    void *moved = mem_resize(block, bytes);
+    void *moved = heap_is_small(bytes) ? small_take(&vm->small, bytes) : mem_resize(block, bytes);
     if (!moved) return NULL;
-    vm->heap_bytes += bytes;
-    if (vm->heap_bytes > vm->heap_bytes_peak) vm->heap_bytes_peak = vm->heap_bytes;
+    if (heap_is_small(bytes)) {
+        memcpy(moved, block, bytes);
+        mem_free(block);
+    }
+    heap_add(vm, bytes);
     return moved;
 }
 

@@ -205,8 +205,8 @@ static void task_join_found(struct vm *vm, struct fiber *fiber, struct fiber **l
     *last = fiber;
 }
 
-/* Marks every fiber that cannot end before the calling one: its parent, who waits for it, and theirs in turn. Each once,
- * and charged, so that the turn ends behind a long search; the memory of a group bounds how many there are. */
+/* Marks every fiber that cannot end before the calling one: its parent, who waits for it, and theirs in turn. Each
+ * once, and charged, so that the turn ends behind a long search; the memory of a group bounds how many there are. */
 static void task_join_mark_dependents(struct native_call *call)
 {
     struct vm *vm = call->vm;

@@ -20,6 +20,8 @@
 
 /* A fall of the heap that is worth giving pages back for: the end of a bomb, not of a usual request. */
 #define VM_GIVE_BACK_BYTES (UINT64_C(64) << 20)
+/* What pages of small blocks may take beside twice the heap's limit: two of each size. */
+#define VM_SMALL_BYTES (UINT64_C(256) << 10)
 
 uint64_t vm_cpu_ns(struct vm *vm)
 {
@@ -84,6 +86,11 @@ cy_err vm_new(const struct vm_options *options, struct vm **vm_out)
     uint64_t burst_ms = options->cpu_burst_ms ? options->cpu_burst_ms : LIMIT_CPU_BURST_MS;
     vm->burst_ns_max = burst_ms > UINT64_MAX / 1000000u ? UINT64_MAX : fiber_ms(burst_ms);
     vm->heap_bytes_max = options->memory_bytes_max ? options->memory_bytes_max : LIMIT_VM_MEMORY_BYTES;
+    /* Full pages take less than twice what is counted of their blocks. More than that and a page or two of each size is
+     * what a program left nearly empty. */
+    uint64_t pages_max =
+        vm->heap_bytes_max > UINT64_MAX / 4 ? UINT64_MAX : 2 * vm->heap_bytes_max + VM_SMALL_BYTES;
+    small_init(&vm->small, pages_max);
     vm->task_memory_bytes_max =
         options->task_memory_bytes_max ? options->task_memory_bytes_max : LIMIT_TASK_MEMORY_BYTES;
     static const char *const names[ERROR_FIELD_COUNT] = {"kind", "message", "data", "stack"};
@@ -163,6 +170,7 @@ void vm_free(struct vm **vm_pointer)
     while (heap_drain(vm, 1 << 20)) {}
     DCHECK(vm->heap_objects == 0); /* else the host still holds values */
     DCHECK(vm->heap_bytes == 0);
+    small_fini(&vm->small);
     mem_free(vm);
 }
 
@@ -290,3 +298,4 @@ void vm_complete_failed(struct vm *vm, wait_ticket ticket, cy_err reason, cy_byt
 }
 
 #undef VM_GIVE_BACK_BYTES
+#undef VM_SMALL_BYTES

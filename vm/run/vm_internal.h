@@ -9,6 +9,7 @@
 #define CY_RUN_VM_INTERNAL_H
 
 #include "vm/base/limits.h"
+#include "vm/base/small.h"
 #include "vm/run/heap.h"
 #include "vm/run/object.h"
 #include "vm/run/record.h"
@@ -30,7 +31,8 @@ struct vm {
     uint64_t heap_bytes_max;
     uint64_t heap_bytes_high; /* most at the end of a turn since memory was given back to the system */
     uint64_t heap_objects;
-    struct object *dead; /* containers whose contents are still to be freed, by container.dead_next */
+    struct small_pool small; /* blocks of up to SMALL_BYTES_MAX */
+    struct object *dead;     /* containers whose contents are still to be freed, by container.dead_next */
     bool freeing;
     struct ref *refs; /* all live cells */
     uint64_t ref_count;

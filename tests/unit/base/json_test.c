@@ -49,6 +49,7 @@ START_TEST(test_events)
         {"{\"a\":[1,-2,true],\"b\":{}}", "{ka\"[i1 i-2 T]kb\"{}}."},
         {"\"\\u00e9\\ud83d\\ude00\\/\\n\"", "\"\xc3\xa9\xf0\x9f\x98\x80/\n\"."},
         {"[0,-0,0.5,1e2,1E-2,-0.0]", "[i0 i0 f0.5 f100 f0.01 f-0 ]."},
+        {"[0e30,-0e30,0.0e-99,-0.000000000000000000000000]", "[f0 f-0 f0 f-0 ]."},
     };
     for (size_t i = 0; i < CY_COUNT_OF(rows); i++)
         ck_assert_str_eq(json_test_events(cy_bytes_from_text(rows[i].text)), rows[i].events);
@@ -238,8 +239,8 @@ static const char *json_test_paused_events(cy_bytes text, size_t step, unsigned 
 START_TEST(test_pausing_anywhere)
 {
     static const char *const texts[] = {
-        "  {  \"a long key with \\u0041\\ud83d\\ude00 and \xed\x95\x9c\xea\xb8\x80\"  \n :  \n [ 1 ,   "
-        "\"x\\n\\t\\\\\" ,  true ] }   ",
+        ("  {  \"a long key with \\u0041\\ud83d\\ude00 and \xed\x95\x9c\xea\xb8\x80\"  \n :  \n [ 1 ,   "
+         "\"x\\n\\t\\\\\" ,  true ] }   "),
         "[\"\xed\x95\x9c\xed\x95\x9c\xed\x95\x9c\xed\x95\x9c a text that is not closed",
         "[\"twenty bytes of text, and then \\q\"]",
         "{\"a\"      1}",

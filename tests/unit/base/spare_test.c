@@ -3,13 +3,18 @@
  * tests/unit/base/spare_test.c: proves that kept blocks come back newest first and as they were behind their first
  * word, that no more than the bound are kept at rest, that a watched list keeps what was in use at once and gives it
  * back by halves when nobody needs it, no more at a time than its bound, and that nobody may look at a block that lies
- * there.
+ * there; that of large blocks those which nobody needs lose their pages, and get them back when they are used.
  */
 #include "vm/base/spare.h"
 
 #include "vm/base/limits.h"
 
 #include <check.h>
+#ifdef __linux__
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 struct spare_block {
     void *link;
@@ -138,28 +143,159 @@ START_TEST(test_a_burst_is_given_back)
 }
 END_TEST
 
+enum { LARGE_BYTES = 20000, LARGE_HEAD_BYTES = 24, LARGE_REST = 64, LARGE_WARM = LARGE_REST / 16 };
+
 /* A list with as many to give back as one trimming may, and one more. */
-START_TEST(test_trim_blocks_at_and_past_the_limit)
+static void spare_test_trims_at_most(bool large, uint32_t blocks_max)
 {
     for (uint32_t over = 0; over < 2; over++) {
         struct spare_test_watch own = {.watch.begin = spare_test_begin};
         struct spare_list list;
-        uint32_t count = 2 * (LIMIT_SPARE_TRIM_BLOCKS + over);
-        spare_init(&list, &own.watch, sizeof(struct spare_block), 1);
+        uint32_t count = 2 * (blocks_max + over);
+        if (large)
+            spare_init_pages(&list, &own.watch, LARGE_BYTES, 1, LARGE_HEAD_BYTES);
+        else
+            spare_init(&list, &own.watch, sizeof(struct spare_block), 1);
         spare_test_use(&list, count);
         ck_assert(spare_trim(&own.watch)); /* the interval in which they came */
         count = list.count;
-        while (count < 2 * (LIMIT_SPARE_TRIM_BLOCKS + over)) {
-            spare_put(&list, mem_alloc(sizeof(struct spare_block)));
+        while (count < 2 * (blocks_max + over)) {
+            spare_put(&list, mem_alloc(list.block_bytes));
             count++;
         }
         list.low = list.count; /* an interval begins */
         ck_assert(spare_trim(&own.watch));
-        ck_assert_uint_eq(count - list.count, LIMIT_SPARE_TRIM_BLOCKS);
+        ck_assert_uint_eq(count - list.count, blocks_max);
+        spare_fini(&list);
+    }
+}
+
+START_TEST(test_trim_blocks_at_and_past_the_limit)
+{
+    spare_test_trims_at_most(false, LIMIT_SPARE_TRIM_BLOCKS);
+    spare_test_trims_at_most(true, LIMIT_SPARE_TRIM_LARGE_BLOCKS);
+}
+END_TEST
+
+/* Takes `count`, writes to all of each, puts them back. */
+static void spare_test_fill(struct spare_list *list, uint32_t count)
+{
+    uint8_t *blocks[2 * LARGE_REST];
+    for (uint32_t i = 0; i < count; i++) {
+        blocks[i] = spare_take(list);
+        if (!blocks[i]) blocks[i] = mem_alloc(list->block_bytes);
+        ck_assert_ptr_nonnull(blocks[i]);
+        memset(blocks[i], (int)i + 1, list->block_bytes);
+    }
+    for (uint32_t i = count; i-- > 0;) spare_put(list, blocks[i]);
+}
+
+/* How many of those that lie here have pages. Either all or none of a block's are. */
+static uint32_t spare_test_warm_count(const struct spare_list *list)
+{
+#ifdef __linux__
+    uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uint32_t count = 0;
+    uint8_t *block = list->first;
+    for (uint32_t i = 0; i < list->count; i++) {
+        uintptr_t begin = ((uintptr_t)block + LARGE_HEAD_BYTES + page_bytes - 1) & ~(page_bytes - 1);
+        uintptr_t end = ((uintptr_t)block + LARGE_BYTES) & ~(page_bytes - 1);
+        unsigned char resident[LARGE_BYTES / 4096 + 1];
+        ck_assert_uint_gt(end, begin);
+        ck_assert_int_eq(mincore((void *)begin, end - begin, resident), 0);
+        for (size_t k = 1; k < (end - begin) / page_bytes; k++)
+            ck_assert_int_eq(resident[k] & 1, resident[0] & 1);
+        count += resident[0] & 1;
+        memcpy(&block, block, sizeof block);
+    }
+    return count;
+#else
+    return list->count - spare_cold_count(list);
+#endif
+}
+
+START_TEST(test_large_blocks_lose_their_pages)
+{
+    struct spare_test_watch own = {.watch.begin = spare_test_begin};
+    struct spare_list list;
+    spare_init_pages(&list, &own.watch, LARGE_BYTES, LARGE_REST, LARGE_HEAD_BYTES);
+    spare_test_fill(&list, LARGE_WARM);
+    ck_assert_uint_eq(own.begun, 0); /* a few are always warm */
+    for (uint32_t round = 1; round <= 3; round++) {
+        uint64_t before = mem_allocation_count();
+        spare_test_fill(&list, LARGE_REST);
+        if (round > 1) ck_assert_uint_eq(mem_allocation_count(), before); /* they are still there */
+        ck_assert_uint_eq(spare_test_warm_count(&list), LARGE_REST);
+        ck_assert_uint_eq(own.begun, round);
+        uint32_t intervals = 0;
+        for (; spare_trim(&own.watch); intervals++) ck_assert_uint_lt(intervals, 12);
+        ck_assert_uint_gt(intervals, 3); /* by halves */
+        ck_assert_uint_eq(list.count, LARGE_REST);
+        ck_assert_uint_eq(spare_test_warm_count(&list), LARGE_WARM);
+    }
+    /* A block keeps its head. */
+    uint8_t head[LARGE_HEAD_BYTES];
+    memset(head, LARGE_REST, sizeof head);
+    void *blocks[LARGE_REST];
+    for (uint32_t i = 0; i < LARGE_REST; i++) blocks[i] = spare_take(&list);
+    ck_assert_mem_eq((uint8_t *)blocks[LARGE_REST - 1] + sizeof(void *), head, sizeof head - sizeof(void *));
+    for (uint32_t i = 0; i < LARGE_REST; i++) mem_free(blocks[i]);
+    spare_fini(&list);
+}
+END_TEST
+
+/* What is needed in every interval keeps its pages, also what a list that nobody watched any more needs again. */
+START_TEST(test_what_is_needed_keeps_its_pages)
+{
+    struct spare_test_watch own = {.watch.begin = spare_test_begin};
+    struct spare_list list;
+    spare_init_pages(&list, &own.watch, LARGE_BYTES, LARGE_REST, LARGE_HEAD_BYTES);
+    spare_test_fill(&list, LARGE_REST);
+    while (spare_trim(&own.watch)) {}
+    uint32_t needed = LARGE_REST / 2;
+    for (int i = 0; i < 30; i++) {
+        spare_test_fill(&list, needed);
+        ck_assert_uint_eq(own.begun, 2);
+        ck_assert(spare_trim(&own.watch));
+        ck_assert_uint_ge(spare_test_warm_count(&list), needed);
+    }
+    ck_assert_uint_eq(spare_test_warm_count(&list), needed);
+    spare_fini(&list);
+}
+END_TEST
+
+#if defined(__linux__) && !MEM_HIDES /* AddressSanitizer keeps what was freed */
+static size_t spare_test_resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long total, resident;
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%lu %lu", &total, &resident), 2);
+    fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* At the bound of what is worth it, and below. */
+START_TEST(test_pages_of_a_burst_go_back)
+{
+    enum { BLOCK_BYTES = 1024, BLOCKS = 32 * LIMIT_SPARE_TRIM_BYTES / BLOCK_BYTES };
+    for (int under = 0; under < 2; under++) {
+        struct spare_test_watch own = {.watch.begin = spare_test_begin};
+        struct spare_list list;
+        spare_init(&list, &own.watch, BLOCK_BYTES, 10);
+        size_t before = spare_test_resident_bytes();
+        spare_test_use(&list, under ? LIMIT_SPARE_TRIM_BYTES / BLOCK_BYTES + 9 : BLOCKS);
+        while (spare_trim(&own.watch)) {}
+        ck_assert_uint_eq(list.count, 10);
+        if (under)
+            ck_assert_uint_eq(own.watch.freed_bytes, LIMIT_SPARE_TRIM_BYTES - BLOCK_BYTES);
+        else
+            ck_assert_uint_lt(spare_test_resident_bytes(), before + 4 * LIMIT_SPARE_TRIM_BYTES);
         spare_fini(&list);
     }
 }
 END_TEST
+#endif
 
 #if MEM_HIDES
 START_TEST(test_a_kept_block_is_hidden)
@@ -189,6 +325,11 @@ Suite *unit_suite_base_spare(void)
     tcase_add_test(tests, test_what_is_in_use_at_once_is_kept);
     tcase_add_test(tests, test_a_burst_is_given_back);
     tcase_add_test(tests, test_trim_blocks_at_and_past_the_limit);
+    tcase_add_test(tests, test_large_blocks_lose_their_pages);
+    tcase_add_test(tests, test_what_is_needed_keeps_its_pages);
+#if defined(__linux__) && !MEM_HIDES
+    tcase_add_test(tests, test_pages_of_a_burst_go_back);
+#endif
 #if MEM_HIDES
     tcase_add_test(tests, test_a_kept_block_is_hidden);
 #endif

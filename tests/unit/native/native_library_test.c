@@ -116,11 +116,11 @@ START_TEST(test_nothing_is_left)
                                    .arg_count = count,
                                    .result = value_nil(),
                                    .error = value_nil()};
-        uint64_t allocations = mem_allocation_count();
+        uint64_t allocations = mem_request_count();
         mem_fail_after(n);
         enum native_outcome outcome = row->body(&call);
         mem_fail_never();
-        failing = mem_allocation_count() - allocations > n; /* the n-th was asked for, and failed */
+        failing = mem_request_count() - allocations > n; /* the n-th was asked for, and failed */
         failures += failing;
         if (!failing) ck_assert_int_eq(outcome, row->result ? NATIVE_DONE : NATIVE_FAIL);
         if (!failing && row->result) library_test_compare(call.result, row->result);

@@ -6,6 +6,7 @@
  */
 #include "tests/unit/net/loop_rig.h"
 
+#include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/net/stream.h"
 
@@ -247,34 +248,74 @@ START_TEST(test_an_unhurried_receive_is_registered_late)
 }
 END_TEST
 
-/* More of them than there are places: the rest is registered at once. */
-START_TEST(test_many_unhurried_receives_are_all_seen)
+static void cost_allow_descriptors(uint64_t count)
 {
-    enum { PAIRS = LOOP_UNHURRIED_MAX + 50 };
-    struct loop *loop = loop_rig_new(_i);
-    static struct loop_socket *near[PAIRS], *far[PAIRS];
-    static struct loop_rig_op receives[PAIRS];
     struct rlimit files;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
     files.rlim_cur = files.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
-    ck_assert_uint_gt(files.rlim_cur, 2 * PAIRS + 20);
-    for (int i = 0; i < PAIRS; i++) {
-        loop_rig_pair(loop, &near[i], &far[i]);
-        loop_rig_init(&receives[i], NULL);
-        receives[i].receive.unhurried = true;
-        loop_receive(near[i], &receives[i].receive);
+    ck_assert_uint_gt(files.rlim_cur, count + 20);
+}
+
+/* As many as there are places, and one more: that one is registered at once, and all are seen. */
+START_TEST(test_unhurried_at_and_past_the_limit)
+{
+    static struct loop_socket *near[LIMIT_LOOP_UNHURRIED + 1], *far[LIMIT_LOOP_UNHURRIED + 1];
+    static struct loop_rig_op receives[LIMIT_LOOP_UNHURRIED + 1];
+    cost_allow_descriptors(2 * CY_COUNT_OF(near));
+    for (int over = 0; over < 2; over++) {
+        int pairs = LIMIT_LOOP_UNHURRIED + over;
+        struct loop *loop = loop_rig_new(_i);
+        uint64_t controls = loop->counters.controls;
+        for (int i = 0; i < pairs; i++) {
+            loop_rig_pair(loop, &near[i], &far[i]);
+            loop_rig_init(&receives[i], NULL);
+            receives[i].receive.unhurried = true;
+            loop_receive(near[i], &receives[i].receive);
+        }
+        ck_assert_uint_eq(loop->unhurried_count, LIMIT_LOOP_UNHURRIED);
+        ck_assert_uint_eq(loop->counters.controls - controls, over);
+        for (int i = 0; i < pairs; i++) loop_socket_close(&far[i]);
+        for (int i = 0; i < pairs; i++) {
+            loop_rig_turn_until(loop, &receives[i].done_count, 1);
+            ck_assert(!cy_failed(receives[i].err));
+            loop_socket_close(&near[i]);
+        }
+        loop_free(&loop);
     }
-    ck_assert_uint_eq(loop->unhurried_count, LOOP_UNHURRIED_MAX);
-    ck_assert_uint_ge(loop->counters.controls, 50);
-    ck_assert_uint_le(loop->counters.controls, 51);
-    for (int i = 0; i < PAIRS; i++) loop_socket_close(&far[i]);
-    for (int i = 0; i < PAIRS; i++) {
-        loop_rig_turn_until(loop, &receives[i].done_count, 1);
-        ck_assert(!cy_failed(receives[i].err));
-        loop_socket_close(&near[i]);
+}
+END_TEST
+
+/* As many sends as may wait for each other, and one more: that one is tried at once; all are done. */
+START_TEST(test_sends_that_wait_at_and_past_the_limit)
+{
+    static struct loop_socket *near[LIMIT_LOOP_SENDING + 1], *far[LIMIT_LOOP_SENDING + 1];
+    static struct loop_rig_op sends[LIMIT_LOOP_SENDING + 1];
+    cost_allow_descriptors(2 * CY_COUNT_OF(near));
+    for (int over = 0; over < 2; over++) {
+        int pairs = LIMIT_LOOP_SENDING + over;
+        struct loop *loop = loop_rig_new(_i);
+        for (int i = 0; i < pairs; i++) {
+            loop_rig_pair(loop, &near[i], &far[i]);
+            loop_rig_init(&sends[i], NULL);
+            sends[i].send.parts[0] = CY_BYTES("x");
+            sends[i].send.part_count = 1;
+        }
+        uint64_t before = loop->counters.sends;
+        for (int i = 0; i < pairs; i++) loop_send(near[i], &sends[i].send);
+        ck_assert_uint_eq(loop->sending_count, LIMIT_LOOP_SENDING);
+        ck_assert_uint_eq(loop->counters.sends - before, over);
+        for (int i = 0; i < pairs; i++) {
+            loop_rig_turn_until(loop, &sends[i].done_count, 1);
+            ck_assert(!cy_failed(sends[i].err));
+        }
+        ck_assert_uint_eq(loop->counters.sends - before, pairs);
+        for (int i = 0; i < pairs; i++) {
+            loop_socket_close(&near[i]);
+            loop_socket_close(&far[i]);
+        }
+        loop_free(&loop);
     }
-    loop_free(&loop);
 }
 END_TEST
 
@@ -402,7 +443,8 @@ Suite *unit_suite_net_loop_cost(void)
     tcase_add_loop_test(tests, test_a_last_send_and_the_end_are_one_packet, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_a_long_last_send_ends_behind_its_last_byte, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_an_unhurried_receive_is_registered_late, 0, LOOP_RIG_BACKENDS);
-    tcase_add_loop_test(tests, test_many_unhurried_receives_are_all_seen, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_unhurried_at_and_past_the_limit, 0, LOOP_RIG_BACKENDS);
+    tcase_add_loop_test(tests, test_sends_that_wait_at_and_past_the_limit, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_bulk_buffers_for_bulk, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_busy_sockets_do_not_starve_timers, 0, LOOP_RIG_BACKENDS);
     tcase_add_loop_test(tests, test_every_failing_allocation_is_an_error, 0, LOOP_RIG_BACKENDS);

@@ -228,12 +228,13 @@ END_TEST
 static const char *find(const struct path_rules *rules, enum path_access access, const char *path)
 {
     static char text[128];
-    const struct beneath_root *found;
+    const struct beneath_root *found = NULL; /* stays so where no rule allows */
     struct builder below;
     builder_init(&below);
     cy_err err = path_rules_find(rules, access, cy_bytes_from_text(path), &found, &below);
-    snprintf(text, sizeof text, "%.*s%s", CY_BYTES_ARG(builder_view(&below)),
-             found->descriptor < 0 ? " free" : "");
+    if (!cy_failed(err))
+        snprintf(text, sizeof text, "%.*s%s", CY_BYTES_ARG(builder_view(&below)),
+                 found->descriptor < 0 ? " free" : "");
     builder_fini(&below);
     return cy_failed(err) ? cy_err_name(err) : text;
 }
