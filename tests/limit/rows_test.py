@@ -246,6 +246,7 @@ SIZE = {
 # Past these nothing is said to anybody who could use the name: why.
 SILENT = {
     "COMPILE_ERRORS": "the count of what is not shown is",
+    "TASKS_CANCELLED": "waiting for an earlier one is an error closed",
     "BUDGET_STEPS": "the task goes on in its next turn",
     "DEFER_ALLOWANCE_MS": "the task has been told CPU_BURST_MS, or why else it was stopped",
     "ERROR_PLACES": "the count of what is left out is",
