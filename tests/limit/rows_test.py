@@ -20,7 +20,7 @@ LIBRARY = "tests/limit/library_test.py"
 REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
-H2 = "tests/unit/http/h2_flood_test.c"
+H2, H2_RECEIVER = "tests/unit/http/h2_flood_test.c", "tests/unit/http/h2_receiver_test.c"
 H2_CLIENT, H2_TIMEOUT = "tests/unit/http/h2_client_test.c", "tests/unit/http/h2_timeout_test.c"
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
@@ -104,6 +104,8 @@ TESTED = {
     "HTTP2_DRAIN_MS": (H2_TIMEOUT, "test_a_client_that_does_not_hear_of_the_end"),
     "HTTP2_CONTINUATIONS": (H2, "test_continuations_at_and_past_the_limit"),
     "HTTP2_IDLE_FRAMES": (H2, "test_floods_end_in_goaway"),
+    "HTTP2_STREAM_FRAMES": (H2_RECEIVER, "test_stream_frames_at_and_past_the_limit"),
+    "HTTP2_UPDATE_BYTES": (H2_RECEIVER, "test_update_bytes_at_and_past_the_limit"),
     "HTTP2_RESETS": (H2, "test_floods_end_in_goaway"),
     "BUFFER_BYTES": ("tests/unit/net/buffer_test.c", "test_take_and_unref"),
     "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
@@ -201,7 +203,7 @@ TIME = {
     "HTTP_MIN_RATE_GRACE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
     "HTTP_RESERVE_PART": "tests/system/slow_clients_test.py: at 41 of 46 clients quiet ones are closed for who comes",
     "HTTP_QUIET_MS": "tests/unit/http/intake_test.c: who came last is not closed for the next one before that",
-    "HTTP_OWING_MS": "tests/system/slow_clients_test.py fills a server with clients that owe their bodies",
+    "HTTP_OWING_MS": "tests/unit/http/h2_room_test.c: on a simulated clock; tests/system/slow_clients_test.py",
     "HTTP_STOP_MS": "default of an option that tests/wire/upgrade/stop.txt sets",
     "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
     "PIPES_PAUSE_MS": "tests/unit/net/loop_pipe_test.c looks at what is tried within it, and past it",
@@ -266,6 +268,8 @@ SILENT = {
     "HTTP2_CONNECTION_WINDOW_BYTES": "as HTTP2_STREAM_WINDOW_BYTES",
     "HTTP2_UPSTREAM_WINDOW_BYTES": "a window: what it allows, WINDOW_UPDATE says",
     "HTTP2_DRAIN_MS": "a connection without requests ends: nobody is told why",
+    "HTTP2_STREAM_FRAMES": "past it HTTP2_IDLE_FRAMES is used up, which the log names",
+    "HTTP2_UPDATE_BYTES": "as HTTP2_STREAM_FRAMES",
     "BUFFER_BYTES": "the next buffer takes the rest",
     "ACCESS_LOG_TARGET_BYTES": "the line has less of the text",
     "ACCESS_LOG_FIELD_BYTES": "the line has less of the text",

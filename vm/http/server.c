@@ -67,7 +67,8 @@ cy_err http_server_new(const struct http_server_options *options, struct http_se
     server_default_bounds(&server->options);
     server_default(&server->options.connections_max, LIMIT_CONNECTIONS);
     struct spare_watch *watch = loop_spares(server->options.loop);
-    spare_init(&server->spare_exchanges, watch, sizeof(struct http_exchange), LIMIT_HTTP_SPARE);
+    spare_init_pages(&server->spare_exchanges, watch, sizeof(struct http_exchange), LIMIT_HTTP_SPARE,
+                     sizeof(void *));
     spare_init(&server->spare_connections, watch, sizeof(struct http_connection), LIMIT_HTTP_SPARE);
     spare_init(&server->spare_writes, watch, sizeof(struct connection_write), LIMIT_HTTP_SPARE);
     tunnel_init_spares(&server->spare_tunnels, watch);
