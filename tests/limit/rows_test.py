@@ -64,6 +64,7 @@ TESTED = {
     "FORMAT_BYTES": ("tests/unit/run/visited_test.c", "test_texts_are_bounded"),
     "WALK_STEPS": ("tests/unit/run/visited_test.c", "test_steps_are_bounded"),
     "TEXT_MARKS": ("tests/unit/native/native_text_test.c", "test_marks_are_bounded"),
+    "NEAREST_PAIRS": ("tests/unit/native/native_text_test.c", "test_words_compared_are_bounded"),
     "STRING_BYTES": (RUN, "test_string_bytes_and_list_items"),
     "LIST_ITEMS": (RUN, "test_string_bytes_and_list_items"),
     "BUDGET_STEPS": (RUN, "test_budget_steps"),
@@ -73,6 +74,7 @@ TESTED = {
     "KEY_STEPS": ("tests/unit/run/visited_test.c", "test_a_large_key_is_refused"),
     "TASK_MEMORY_BYTES": ("tests/unit/run/memory_test.c", "test_task_memory_bytes"),
     "TASK_RESULTS": ("tests/unit/run/task_test.c", "test_task_results"),
+    "TASKS_CANCELLED": ("tests/unit/run/task_test.c", "test_tasks_cancelled"),
     "TASKS": (RUN, "test_tasks"),
     "HANDLES": (RUN, "test_handles"),
     "ERROR_PLACES": (RUN, "test_error_places"),
@@ -120,6 +122,7 @@ TESTED = {
     "LITERAL_UPSTREAMS": (COMMAND, "test_literal_upstreams"),
     "NAME_BYTES": ("tests/unit/http/uri_test.c", "test_a_host_name_may_be_as_long_as_the_limit"),
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
+    "YAML_PIECE_BYTES": (YAML, "test_what_one_event_reads_is_bounded"),
     "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
     "YAML_NODES": (YAML, "test_nodes_are_bounded"),
     "PATH_BYTES": (BENEATH, "test_limits_of_a_path"),
@@ -246,6 +249,7 @@ SIZE = {
 # Past these nothing is said to anybody who could use the name: why.
 SILENT = {
     "COMPILE_ERRORS": "the count of what is not shown is",
+    "TASKS_CANCELLED": "waiting for an earlier one is an error closed",
     "BUDGET_STEPS": "the task goes on in its next turn",
     "DEFER_ALLOWANCE_MS": "the task has been told CPU_BURST_MS, or why else it was stopped",
     "ERROR_PLACES": "the count of what is left out is",
