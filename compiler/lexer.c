@@ -12,6 +12,7 @@
 #include "vm/base/check.h"
 #include "vm/base/mem.h"
 #include "vm/base/text.h"
+#include "vm/code/toau.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -115,8 +116,11 @@ uint32_t lexer_code_point(struct lexer *lexer, size_t *length_out)
     uint32_t code_point;
     if (text_decode(cy_bytes_skip(lexer->source->text, lexer->offset), &code_point, length_out))
         return code_point;
+    bool is_bytecode = lexer->offset == 0 && toau_is_named(lexer->source->text);
     if (!lexer->bad_utf8_reported && !lexer_at_end(lexer))
-        (void)diag_report_0(lexer->diags, lexer->source, lexer_here(lexer, 1), DIAG_BAD_UTF8);
+        (void)diag_report_0(lexer->diags, lexer->source, lexer_here(lexer, 1),
+                            is_bytecode ? DIAG_IS_BYTECODE : DIAG_BAD_UTF8);
+    if (is_bytecode) lexer->gave_up = true;
     lexer->bad_utf8_reported = true; /* one message: the rest of the file is probably in the same encoding */
     *length_out = 1;
     return LEXER_NO_CODE_POINT;

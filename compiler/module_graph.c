@@ -140,14 +140,20 @@ static cy_err module_graph_read(struct compilation *compilation, struct builder 
     return err;
 }
 
+/* Also where a folder on the way is a file. */
+static bool module_graph_is_missing(cy_err err)
+{
+    return cy_is(err, CY_ERR_NOT_FOUND) || cy_is(err, CY_ERR_NOT_FOLDER);
+}
+
 /* Tries name.han and name.한선, composed and, as some file systems hand names out, decomposed. */
 static cy_err module_graph_find(struct module_graph_path *path, cy_bytes name, struct builder *text,
                                 cy_bytes *file_out)
 {
     struct compilation *compilation = path->compilation;
     cy_err err = CY_ERR(NOT_FOUND);
-    for (int decomposed = 0; decomposed < 2 && cy_is(err, CY_ERR_NOT_FOUND); decomposed++) {
-        for (size_t i = 0; i < CY_COUNT_OF(module_graph_endings) && cy_is(err, CY_ERR_NOT_FOUND); i++) {
+    for (int decomposed = 0; decomposed < 2 && module_graph_is_missing(err); decomposed++) {
+        for (size_t i = 0; i < CY_COUNT_OF(module_graph_endings) && module_graph_is_missing(err); i++) {
             struct builder file, full;
             builder_init(&file);
             builder_init(&full);
@@ -289,7 +295,7 @@ static void module_graph_import_file(struct module_graph_path *path, struct unit
         else if (!cy_failed(err))
             node->as.import.unit =
                 module_graph_new_unit(compilation, builder_view(&name), file, builder_view(&text));
-        else if (cy_is(err, CY_ERR_NOT_FOUND))
+        else if (module_graph_is_missing(err))
             (void)diag_report_1(diags, &unit->source, span, DIAG_IMPORT_NOT_FOUND,
                                 arena_copy(&compilation->arena, builder_view(&name)));
         else

@@ -18,7 +18,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PRELUDE = "".join(f'import "{name}"\n' for name in
-                  ("json", "list", "map", "text", "hash", "base64", "url"))
+                  ("json", "list", "map", "text", "hash", "base64", "url", "yaml"))
 
 
 def cases(word):

@@ -20,7 +20,7 @@ LIBRARY = "tests/limit/library_test.py"
 REGEX = "tests/unit/native/regex_test.c"
 COMPILER, VERIFY = "tests/unit/compiler/compiler_test.c", "tests/unit/code/verify_test.c"
 HEAD, BODY, VERDICT = (f"tests/unit/http/{name}_test.c" for name in ("h1_parse", "h1_body", "verdict"))
-H2 = "tests/unit/http/h2_flood_test.c"
+H2, H2_RECEIVER = "tests/unit/http/h2_flood_test.c", "tests/unit/http/h2_receiver_test.c"
 H2_CLIENT, H2_TIMEOUT = "tests/unit/http/h2_client_test.c", "tests/unit/http/h2_timeout_test.c"
 BENEATH, HELPER, OUTPUT = (f"tests/unit/sys/{name}_test.c" for name in ("beneath", "helper", "output"))
 SHARED, LOG = "tests/unit/sys/shared_test.c", "tests/unit/base/log_test.c"
@@ -64,6 +64,7 @@ TESTED = {
     "FORMAT_BYTES": ("tests/unit/run/visited_test.c", "test_texts_are_bounded"),
     "WALK_STEPS": ("tests/unit/run/visited_test.c", "test_steps_are_bounded"),
     "TEXT_MARKS": ("tests/unit/native/native_text_test.c", "test_marks_are_bounded"),
+    "NEAREST_PAIRS": ("tests/unit/native/native_text_test.c", "test_words_compared_are_bounded"),
     "STRING_BYTES": (RUN, "test_string_bytes_and_list_items"),
     "LIST_ITEMS": (RUN, "test_string_bytes_and_list_items"),
     "BUDGET_STEPS": (RUN, "test_budget_steps"),
@@ -73,6 +74,7 @@ TESTED = {
     "KEY_STEPS": ("tests/unit/run/visited_test.c", "test_a_large_key_is_refused"),
     "TASK_MEMORY_BYTES": ("tests/unit/run/memory_test.c", "test_task_memory_bytes"),
     "TASK_RESULTS": ("tests/unit/run/task_test.c", "test_task_results"),
+    "TASKS_CANCELLED": ("tests/unit/run/task_test.c", "test_tasks_cancelled"),
     "TASKS": (RUN, "test_tasks"),
     "HANDLES": (RUN, "test_handles"),
     "ERROR_PLACES": (RUN, "test_error_places"),
@@ -102,6 +104,8 @@ TESTED = {
     "HTTP2_DRAIN_MS": (H2_TIMEOUT, "test_a_client_that_does_not_hear_of_the_end"),
     "HTTP2_CONTINUATIONS": (H2, "test_continuations_at_and_past_the_limit"),
     "HTTP2_IDLE_FRAMES": (H2, "test_floods_end_in_goaway"),
+    "HTTP2_STREAM_FRAMES": (H2_RECEIVER, "test_stream_frames_at_and_past_the_limit"),
+    "HTTP2_UPDATE_BYTES": (H2_RECEIVER, "test_update_bytes_at_and_past_the_limit"),
     "HTTP2_RESETS": (H2, "test_floods_end_in_goaway"),
     "BUFFER_BYTES": ("tests/unit/net/buffer_test.c", "test_take_and_unref"),
     "BUFFER_BULK_BYTES": ("tests/unit/net/buffer_test.c", "test_sizes"),
@@ -118,6 +122,7 @@ TESTED = {
     "LITERAL_UPSTREAMS": (COMMAND, "test_literal_upstreams"),
     "NAME_BYTES": ("tests/unit/http/uri_test.c", "test_a_host_name_may_be_as_long_as_the_limit"),
     "YAML_BYTES": (YAML, "test_bytes_are_bounded"),
+    "YAML_PIECE_BYTES": (YAML, "test_what_one_event_reads_is_bounded"),
     "YAML_DEPTH": (YAML, "test_depth_is_bounded"),
     "YAML_NODES": (YAML, "test_nodes_are_bounded"),
     "PATH_BYTES": (BENEATH, "test_limits_of_a_path"),
@@ -212,8 +217,10 @@ TIME = {
         "at 41 of 46 clients quiet ones are closed for who comes"),
     "HTTP_QUIET_MS": ("tests/unit/http/intake_test.c", "test_it_makes_room_as_others_do",
         "who came last is not closed for the next one before that"),
-    "HTTP_OWING_MS": ("tests/system/slow_clients_test.py", "test_bodies_that_do_not_come",
-        "fills a server with clients that owe their bodies"),
+    "HTTP_OWING_MS": ("tests/unit/http/h2_room_test.c", "test_who_lets_us_wait_makes_room",
+        "on a simulated clock; slow_clients_test.py fills a server with clients that owe their bodies"),
+    "HTTP_HALF_CLOSE_MS": ("tests/unit/http/half_close_test.c",
+        "test_a_client_that_leaves_with_a_fin_cancels_its_upstream", "default of an option that the test sets"),
     "HTTP_STOP_MS": ("tests/wire/upgrade/stop.txt", "stop_ms=500", "default of an option that the test sets"),
     "HTTP_LINGER_MS": ("tests/wire/early_response/answered_here.txt", "a long one closes it", "lingers"),
     "PIPES_PAUSE_MS": ("tests/unit/net/loop_pipe_test.c", "test_without_descriptors_it_is_a_buffer",
@@ -273,6 +280,7 @@ SIZE = {
 # Past these nothing is said to anybody who could use the name: why.
 SILENT = {
     "COMPILE_ERRORS": "the count of what is not shown is",
+    "TASKS_CANCELLED": "waiting for an earlier one is an error closed",
     "BUDGET_STEPS": "the task goes on in its next turn",
     "DEFER_ALLOWANCE_MS": "the task has been told CPU_BURST_MS, or why else it was stopped",
     "ERROR_PLACES": "the count of what is left out is",
@@ -292,6 +300,8 @@ SILENT = {
     "HTTP2_CONNECTION_WINDOW_BYTES": "as HTTP2_STREAM_WINDOW_BYTES",
     "HTTP2_UPSTREAM_WINDOW_BYTES": "a window: what it allows, WINDOW_UPDATE says",
     "HTTP2_DRAIN_MS": "a connection without requests ends: nobody is told why",
+    "HTTP2_STREAM_FRAMES": "past it HTTP2_IDLE_FRAMES is used up, which the log names",
+    "HTTP2_UPDATE_BYTES": "as HTTP2_STREAM_FRAMES",
     "BUFFER_BYTES": "the next buffer takes the rest",
     "ACCESS_LOG_TARGET_BYTES": "the line has less of the text",
     "ACCESS_LOG_FIELD_BYTES": "the line has less of the text",

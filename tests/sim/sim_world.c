@@ -134,7 +134,9 @@ static void world_open(struct sim_world *world)
                                                .on_gone = world_on_gone,
                                                .header_timeout_ms = 6000,
                                                .keep_alive_ms = 8000,
-                                               .body_idle_timeout_ms = 5000};
+                                               .body_idle_timeout_ms = 5000,
+                                               /* longer than any of its upstreams and handlers thinks */
+                                               .half_close_ms = 60000};
     CHECK(!cy_failed(http_server_new(&server, &world->server)));
     CHECK(!cy_failed(address_from_ip(CY_BYTES("10.0.0.1"), 80, &world->server_address)));
     CHECK(!cy_failed(http_server_listen(world->server, loop_sim_listen(world->sim, &world->server_address))));

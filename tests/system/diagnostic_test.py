@@ -235,4 +235,17 @@ def test_no_false_alarm_in_the_tests_of_the_language(folder):
     check_equal(wrong, "", "warnings without a mark (// expect warning: CODE, or mend the test)")
 
 
+def test_bytecode_is_named(folder):
+    source, code_file = folder / "a.han", folder / "a.toau"
+    source.write_text("export fn main(args) { print(1) }\n")
+    check_equal(run([CROWNYC, "compile", source, "-o", code_file])[0], EXIT_OK, "compiling")
+    before = code_file.read_bytes()
+    for command in ["check"], ["fmt"], ["fmt", "--check"], ["fix"], ["test"]:
+        code, out, err = run([CROWNYC, *command, code_file])
+        check_equal(code, EXIT_PROGRAM, f"exit code of {command}")
+        check_in("error E0015: this is bytecode (.toau), not source", out + err, command)
+        check("E0001" not in out + err and "E0002" not in out + err, f"{command} read on: {out + err}")
+    check_equal(code_file.read_bytes(), before, "the file")
+
+
 run_all(globals())

@@ -89,6 +89,13 @@ def test_writing_below_the_working_folder(folder):
     check(not (folder / "new").exists(), "something was made outside")
 
 
+def test_a_slash_at_the_end_names_a_folder(folder):
+    work = tree(folder)
+    words = ["write", "made/", "atomic", "made/", "write", "file/", "write", "sub/"]
+    check_equal(attempt(folder, ["--allow", "write"], words), ["bad_format"] * 4, "writing")
+    check(not (work / "made").exists(), "a file was made")
+
+
 def test_writing_below_named_folders(folder):
     work = tree(folder)
     (folder / "data").mkdir()

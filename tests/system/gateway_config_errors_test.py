@@ -191,6 +191,65 @@ services: []
 ---> 5:10: address `:80` stands already at 4:10
 ---> 6:3: exactly one of
 ====
+listen:
+- {http: "unix:run/x"}
+- {http: "unix:/run/x?mode=888"}
+- {http: "unix:/run/x?mode=1000"}
+- {http: "unix:/run/y?mode=0777"}
+- {http: "unix:/run/y?mode=0777"}
+- {https: "unix:/run/z", proxy_protocol: true}
+- {http: "unix:/run/w", proxy_protocol: [10.0.0.0/8]}
+- {http: ":81", proxy_protocol: true}
+- {http: ":82", proxy_protocol: []}
+- {http: ":83", proxy_protocol: {a: b}}
+- {http: ":84", proxy_protocol: 10.0.0.0/8}
+- {http: ":85", proxy_protocol: [1.2.3.4, 0.0.0.0/0, 128.0.0.0/1, "::/0", "::1", "2001:db8::/32"]}
+- {http: ":86", proxy_protocol: ["1:2:3:4:5:6:7:8/128"]}
+services: []
+---> 2:10: address `unix:run/x`: behind `unix:` stands a path from `/` on, of at most 107 bytes
+---> 3:10: address `unix:/run/x?mode=888`: behind `?` only `mode=`
+---> 4:10: address `unix:/run/x?mode=1000`: behind `?` only `mode=`
+---> 6:10: address `unix:/run/y?mode=0777` stands already at 5:10
+---> 7:11: `https` needs `tls: certificates:`
+---> 8:41: `proxy_protocol` of a `unix:` address is `true`
+---> 9:33: `proxy_protocol`: `true`: write an address or a range
+---> 10:33: `proxy_protocol` names 1 to 64 address ranges
+---> 11:33: `proxy_protocol` takes a list of address ranges, not a mapping
+====
+listen:
+- http: ":80"
+  proxy_protocol: [10.0.0.1/8, 10.0.0.0/33, 10.0.0.0/08, "2001:db8::1/32", "::/129", 192.0.0.0/1]
+- http: ":81"
+  proxy_protocol: [1.2.3, 1.2.3.4/8/9, 01.2.3.4, "1::2::3", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7::8"]
+- http: ":82"
+  proxy_protocol: ["::12345", "::-1", a, "1.2.3.256"]
+services: []
+---> 3:20: `proxy_protocol`: `10.0.0.1/8`: behind its first 8 bits all must be 0
+---> 3:32: `proxy_protocol`: `10.0.0.0/33`: behind `/` stands a whole number from 0 to 32
+---> 3:45: `proxy_protocol`: `10.0.0.0/08`: behind `/` stands
+---> 3:58: `proxy_protocol`: `2001:db8::1/32`: behind its first 32 bits all must be 0
+---> 3:76: `proxy_protocol`: `::/129`: behind `/` stands a whole number from 0 to 128
+---> 3:86: `proxy_protocol`: `192.0.0.0/1`: behind its first 1 bits all must be 0
+---> 5:20: `proxy_protocol`: `1.2.3`: write an address
+---> 5:27: `proxy_protocol`: `1.2.3.4/8/9`: write an address
+---> 5:40: `proxy_protocol`: `01.2.3.4`: write an address
+---> 5:50: `proxy_protocol`: `1::2::3`: write an address
+---> 5:61: `proxy_protocol`: `1:2:3:4:5:6:7`: write an address
+---> 5:78: `proxy_protocol`: `1:2:3:4:5:6:7::8`: write an address
+---> 7:20: `proxy_protocol`: `::12345`: write an address
+---> 7:31: `proxy_protocol`: `::-1`: write an address
+---> 7:39: `proxy_protocol`: `a`: write an address
+---> 7:42: `proxy_protocol`: `1.2.3.256`: write an address
+====
+- name: a
+  domain: a.local
+  upstream: {url: "http://127.0.0.1:1", proxy_protocol: v3}
+- name: b
+  domain: b.local
+  upstream: {url: "https://127.0.0.1:1", proxy_protocol: v1}
+---> 3:57: `proxy_protocol` is one of v1, v2
+---> 6:19: http.upstream: no proxy_protocol for HTTP/2 and https
+====
 - name: a
   domain: a.local
   upstream: [http://127.0.0.1:1, http://127.0.0.1:2]

@@ -5,6 +5,7 @@
 # workers under mixed load no request is lost but those on the killed workers' connections, and no descriptor stays. And
 # that the tool is no pushover: when somebody else kills the worker that it spares, it says so and fails.
 
+import contextlib
 import json
 import os
 import pathlib
@@ -40,7 +41,10 @@ def test_nothing_is_lost(folder):
 
 def has_connections(pid, port):
     """Does the process hold an established connection of this port of its own?"""
-    inodes = {os.readlink(one) for one in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+    inodes = set()
+    for one in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since the folder was read
+            inodes.add(os.readlink(one))
     rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(row[3] == "01" and int(row[1].rpartition(":")[2], 16) == port and f"socket:[{row[9]}]" in inodes
                for row in rows)

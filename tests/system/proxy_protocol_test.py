@@ -3,7 +3,8 @@
 #
 # tests/system/proxy_protocol_test.py: proves that a listener which wants a PROXY header takes the client's address from
 # it, closes what has none, a bad one or no right to one, and that an upstream gets such a header; that UNIX sockets and
-# IPv6 addresses are listened on and connected to; and that inherited sockets (fd@N) are served.
+# IPv6 addresses are listened on and connected to; that inherited sockets (fd@N) are served; and that gateway.yaml can
+# ask for headers and for UNIX sockets.
 
 import pathlib
 import signal
@@ -12,8 +13,8 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import (CROWNYC, DEADLINE_S, EXIT_CANNOT_LISTEN, EXIT_OK, Program, check, check_equal,  # noqa: E402
-                     check_in, free_port, request, run_all)
+from harness import (BANNER, CROWNYC, DEADLINE_S, EXIT_CANNOT_LISTEN, EXIT_OK, Program, Upstream, check,  # noqa: E402
+                     check_equal, check_in, compile_gateway, environment, free_port, request, run_all)
 
 V2 = b"\r\n\r\n\0\r\nQUIT\n"
 
@@ -179,6 +180,71 @@ def test_an_upstream_gets_the_header(folder):
             check(data[len(header):].startswith(b"GET / HTTP/1.1\r\n"), "the request behind it")
         upstream.seen.clear()
         server.stop()
+    upstream.end()
+
+
+GATEWAY = """listen:
+- http: "127.0.0.1:{port}"
+  proxy_protocol: [{peers}]
+- http: "unix:{folder}/web.sock?mode=600"
+- http: "unix:{folder}/proxied.sock"
+  proxy_protocol: true
+services:
+- name: plain
+  domain: plain.local
+  upstream: {plain}
+- name: first
+  domain: first.local
+  upstream: {{url: "http://127.0.0.1:{raw}", proxy_protocol: v1}}
+- name: second
+  domain: second.local
+  upstream: {{url: "http://127.0.0.1:{raw}", proxy_protocol: v2}}
+- name: bare
+  domain: bare.local
+  upstream: http://127.0.0.1:{raw}
+"""
+
+
+def test_the_gateway_has_all_of_it(folder):
+    upstream, plain, port, own = Raw(socket.AF_INET, ("127.0.0.1", 0)), Upstream("up"), free_port(), free_port()
+    yaml, at = folder / "gateway.yaml", ("127.0.0.1", port)
+
+    def write(peers):
+        yaml.write_text(GATEWAY.format(port=port, folder=folder, peers=peers, plain=plain.url,
+                                       raw=upstream.listener.getsockname()[1]))
+
+    def ask(target, host, head=b""):
+        return body(exchange(target, head + REQUEST.replace(b"Host: a", b"Host: " + host)))
+
+    write('10.0.0.0/8, "127.0.0.0/8"')
+    gateway = Program([CROWNYC, "run", "--allow", f"write={folder}", compile_gateway(folder)], cwd=folder,
+                      env=environment(GW_PORT=own, GW_BIND="127.0.0.1", GW_YAML=yaml, GW_WORKERS=1))
+    gateway.wait_line(BANNER)
+    header = b"PROXY TCP4 192.0.2.7 192.0.2.1 4000 80\r\n"
+    for target, head, client in ((at, header, "192.0.2.7"), (str(folder / "proxied.sock"), header, "192.0.2.7"),
+                                 (str(folder / "web.sock"), b"", "unix"), (("127.0.0.1", own), b"", "127.0.0.1")):
+        check_equal(ask(target, b"plain.local", head), "up GET /", f"answer on {target}")
+        check_equal(plain.requests[-1][2]["X-Forwarded-For"], client, f"who came on {target}")
+    check_equal((folder / "web.sock").stat().st_mode & 0o777, 0o600, "mode")
+    for target in (at, str(folder / "proxied.sock")):
+        check_equal(exchange(target, REQUEST), b"", "answer without a header")
+    two = V2 + b"\x21\x11\0\x0c" + bytes([192, 0, 2, 7, 192, 0, 2, 1]) + (4000).to_bytes(2, "big") + b"\0\x50"
+    for host, sent in ((b"first.local", header), (b"second.local", two), (b"bare.local", b"")):
+        check_equal(ask(at, host, header), "ok", f"answer of {host}")
+        check_equal(upstream.seen[-1][:len(sent) + 4], sent + b"GET ", f"what the upstream of {host} got")
+    write("10.0.0.0/8")
+    gateway.send(signal.SIGHUP)
+    gateway.wait_line(r"\(proxy_protocol\) stays as it was until a restart", "err")
+    check_equal(ask(at, b"plain.local", header), "up GET /", "answer after the reload")
+    gateway.send(signal.SIGTERM)
+    check_equal(gateway.wait_exit(), EXIT_OK, "exit code")
+    check(not (folder / "web.sock").exists(), "the file of the socket stays")
+    write("10.0.0.0/8")
+    gateway = Program([CROWNYC, "run", "--allow", f"write={folder}", compile_gateway(folder)], cwd=folder,
+                      env=environment(GW_PORT=own, GW_BIND="127.0.0.1", GW_YAML=yaml, GW_WORKERS=1))
+    gateway.wait_line(BANNER)
+    check_equal(exchange(at, header + REQUEST), b"", "answer to a header of who may not send one")
+    gateway.wait_line("not trusted", "err")
     upstream.end()
 
 

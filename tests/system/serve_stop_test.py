@@ -3,7 +3,7 @@
 #
 # tests/system/serve_stop_test.py: proves what comes behind the graceful stop of a server without a master: a stop
 # during configure is one for good, main goes on behind http.serve, and from then on the signals are the program's
-# again, which they end as they end one that never served.
+# again, which they end as they end one that never served. And that a call which fails leaves nothing behind.
 # No sleep decides: each signal is sent when the program has said, or the
 # system shows, that it is where it should be.
 
@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (CROWNYC, DEADLINE_S, EXIT_OK, Program, check, check_equal, check_in, environment,  # noqa: E402
-                     free_port, run_all, wait_until)
+                     free_port, request, run, run_all, wait_until)
 
 HANDLE = """
 export fn handle(request) {
@@ -68,6 +68,38 @@ export fn main(args) {
 
 export fn handle() { return http.respond(200) }
 """
+AGAIN = """
+import "fs"
+import "http"
+import "task"
+
+fn serve(options) {
+    try {
+        http.serve(options)
+        print("returned")
+    } catch e { print(e.message) }
+}
+
+export fn main(args) {
+    defer { print("cleaned") }
+    print("begun")
+    while fs.exists(args[0]) { task.sleep(1) }
+    serve({listen: ["127.0.0.1:1"], banner: "wrong", access_log: {to: "stdout", format: "json"}, keep_alive_ms: 1})
+    serve({banner: "wrong"})
+    print("caught")
+    while !fs.exists(args[0]) { task.sleep(1) }
+    serve({listen: ["127.0.0.1:PORT"], banner: "serving"})
+    task.sleep(600000)
+}
+
+export fn handle(request) { return http.respond(200, "x") }
+"""
+
+
+def catches(pid, number):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    masks = dict(line.split(":\t") for line in status.splitlines() if line.startswith("Sig"))
+    return bool(int(masks["SigCgt"], 16) >> number - 1 & 1) and not int(masks["SigBlk"], 16) >> number - 1 & 1
 
 
 class Alone(Program):
@@ -79,13 +111,8 @@ class Alone(Program):
 
     def wait_given_back(self):
         """Until the program has handlers for both signals again, and neither is blocked."""
-        wait_until(lambda: all(self.catches(number) for number in (signal.SIGINT, signal.SIGTERM)),
+        wait_until(lambda: all(catches(self.pid, number) for number in (signal.SIGINT, signal.SIGTERM)),
                    "the signals are the program's")
-
-    def catches(self, number):
-        status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
-        masks = dict(line.split(":\t") for line in status.splitlines() if line.startswith("Sig"))
-        return bool(int(masks["SigCgt"], 16) >> number - 1 & 1) and not int(masks["SigBlk"], 16) >> number - 1 & 1
 
     def refuses(self):
         with socket.socket() as probe:
@@ -166,5 +193,28 @@ def test_a_call_that_fails_gives_the_signals_back(folder):
     check_equal(program.wait_exit(), 128 + signal.SIGTERM, "exit code")
     check_equal(program.text("out").splitlines(), ["caught", "cleaned"], "what it said")
 
+
+
+def test_a_call_that_fails_may_be_made_again(folder):
+    """The program's own file is gone when a server wants to read it anew, and there again later. What each call that
+    failed was given is forgotten: addresses, banner, access log."""
+    source, program = folder / "again.han", folder / "again.toau"
+    port = free_port()
+    source.write_text(AGAIN.replace("PORT", str(port)))
+    check_equal(run([CROWNYC, "compile", source, "-o", program])[0], EXIT_OK, "exit code of compile")
+    server = Program([CROWNYC, "run", program, program], env=environment())
+    server.wait_line("begun")
+    program.rename(folder / "elsewhere")
+    server.wait_line("caught")
+    (folder / "elsewhere").rename(program)
+    server.wait_line("serving")
+    check_equal(request(port, "a.local", "/").body, b"x", "the answer")
+    server.send(signal.SIGTERM)
+    server.wait_line("returned")
+    Alone.wait_given_back(server)
+    server.send(signal.SIGTERM)
+    check_equal(server.wait_exit(), 128 + signal.SIGTERM, "exit code")
+    check_equal(server.text("out").splitlines(),
+                ["begun", *["http.serve: not found"] * 2, "caught", "serving", "returned", "cleaned"], "what it said")
 
 run_all(globals())

@@ -4,14 +4,15 @@
 # tests/system/slow_clients_test.py: proves that clients which hold connections do not keep others out: with fewer
 # descriptors than there are of them, in each of the four ways that slowhttptest knows (a head that does not end, a body
 # that does not come, many ranges, an answer that nobody reads) a new client is answered; the log says what was done.
-# The same for who never ends its handshake, its PROXY header, or an answer that ended the connection; and that idle
-# connections of one upstream do not keep requests from another.
+# The same for who never ends its handshake, its PROXY header, or an answer that ended the connection, and for streams
+# of HTTP/2; and that idle connections of one upstream do not keep requests from another.
 
 import contextlib
 import http.server
 import os
 import pathlib
 import socket
+import struct
 import sys
 import threading
 
@@ -192,6 +193,10 @@ class LargeUpstream(http.server.ThreadingHTTPServer):
             self.end_headers()
             self.wfile.write(body)
 
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
         def log_message(self, *_):
             pass
 
@@ -242,6 +247,50 @@ def test_long_answers_of_upstreams_that_nobody_reads(folder):
     check("descriptors ran out" not in server.text(), f"descriptors ran out:\n{server.text()}")
     back.shutdown()
     back.server_close()
+
+
+def h2_frame(kind, flags, stream, payload):
+    return struct.pack(">IBBI", len(payload), kind, flags, stream)[1:] + payload
+
+
+def h2_client(window, method, path, end, fields=b""):
+    """A preface, SETTINGS with streams' window, one for the connection, HEADERS (`end`: its flags)."""
+    headers, settings, window_update, initial_window = 1, 4, 8, 4
+    block = {b"GET": b"\x82", b"POST": b"\x83"}[method] + b"\x86\x41\x07a.local"
+    block += b"\x04" + bytes([len(path)]) + path + fields
+    return (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+            h2_frame(settings, 0, 0, struct.pack(">HI", initial_window, window)) +
+            h2_frame(window_update, 0, 0, struct.pack(">I", 1 << 30)) + h2_frame(headers, end, 1, block))
+
+
+END_STREAM, END_HEADERS, WINDOW = 1, 4, 65535
+H2_ROWS = (
+    ("a head that does not end", h2_client(WINDOW, b"GET", b"/", END_STREAM)),
+    ("a body that does not come", h2_client(WINDOW, b"POST", b"/", END_HEADERS, b"\x0f\x0d\x0210")),
+    ("a window that stays shut", h2_client(0, b"GET", b"/", END_STREAM | END_HEADERS)),
+    ("an answer that nobody reads", h2_client(1 << 30, b"GET", b"/large", END_STREAM | END_HEADERS)),
+)
+
+
+def test_streams_of_http2(folder):
+    """The server's own times are longer than what a client here waits: only making room helps."""
+    for name, words in H2_ROWS:
+        port, back = free_port(), LargeUpstream()
+        patient = PROXY.replace('banner: "ready"', 'banner: "ready", body_ms: 60000, header_ms: 60000, min_rate: 0')
+        server = start(folder, patient.format(port=port, url=back.url))
+        slow = []
+        for i in range(2 * DESCRIPTORS):
+            slow.append(Slow(port, words))
+            if i % 40 == 39:
+                answer = request(port, "a.local", "/")
+                check_equal((answer.status, answer.body), (200, b"here"), f"another client beside {i + 1}: {name}")
+        server.wait_line("as many clients as may be: .* closed [1-9][0-9]* that let us wait the longest", "err")
+        for one in slow:
+            one.socket.close()
+        check_equal(request(port, "a.local", "/").status, 200, f"when they have gone: {name}")
+        server.end()
+        back.shutdown()
+        back.server_close()
 
 
 BEHIND = """

@@ -70,4 +70,40 @@ def test_what_cannot_run_is_a_failure(folder):
     check_equal(tests()[0], EXIT_USAGE, "no file")
 
 
+CIRCLE = """
+import "task"
+fn waits(box) { return task.wait(box.value) }
+test "makes a loop" { task.sleep(0) }
+test "circle" {
+    let a = ref(nil)
+    let b = ref(nil)
+    a.value = spawn waits(b)
+    b.value = spawn waits(a)
+    task.wait(a.value)
+}
+test "after" { }
+"""
+
+
+def test_tasks_that_wait_for_one_another(folder):
+    source = folder / "circle.han"
+    source.write_text(CIRCLE)
+    for filters, ran in ((), 2), (("--filter", "c"), 0):
+        code, out, err = tests(source, *filters)
+        check_equal((code, err), (EXIT_PROGRAM, ""), "exit code and stderr")
+        check_in('FAIL "circle"\n     value: task.wait: the tasks would wait for one another, and none could go on\n'
+                 "       at waits (circle.han:3:24)\n", out, "why and where")
+        check_in(f"{ran} passed, 1 failed", out, "counts")
+
+
+def test_a_stop_has_its_place(folder):
+    source = folder / "stops.han"
+    source.write_text('test "a" {\n    loop { }\n}\n')
+    for language, says in ("en", "the CPU allowance is used up (limit CPU_BURST_MS: 1000 ms)"), ("ko", "CPU_BURST_MS"):
+        code, out, err = tests(source, "--lang", language)
+        check_equal((code, err), (EXIT_PROGRAM, ""), "exit code and stderr")
+        check_in(says, out, "the stop and its limit")
+        check_in('test "a" (stops.han:2:5)', out, "where")
+
+
 run_all(globals())

@@ -3,8 +3,8 @@
 #
 # tests/system/tls_test.py: proves with Python's TLS that the gateway serves https and speaks it to its upstreams: which
 # certificate, which protocol, who is let in; that certificates are swapped under load without a failed request; that a
-# bad pair is refused with its place; that a session is resumed by whichever worker; that an answer cut off without
-# close_notify is not passed off as complete.
+# bad pair is refused with its place; that who came before more is asked of clients has to come anew; that a session is
+# resumed by whichever worker; that an answer cut off without close_notify is not passed off as complete.
 
 import pathlib
 import signal
@@ -117,6 +117,117 @@ def test_client_certificates(folder):
         else:
             check(False, f"{shown} was let in")
     check_equal(len(back.requests), 1, "requests that reached the upstream")
+
+
+def frame(kind, flags, stream_id, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream_id.to_bytes(4, "big") + payload
+
+
+class Http2:
+    """As much of HTTP/2 as one GET at a time needs; it lets the gateway speak as long as that wants to."""
+
+    HEADERS, SETTINGS, PING, GOAWAY = 1, 4, 6, 7
+
+    def __init__(self, stream):
+        check_equal(stream.selected_alpn_protocol(), "h2", "ALPN")
+        self.stream, self.data = stream, b""
+        stream.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(self.SETTINGS, 0, 0))
+
+    def get(self, stream_id, path=b"/"):
+        host = b"a.test"  # :method GET, :scheme https, :path, :authority (RFC 7541, appendix A)
+        self.stream.sendall(frame(self.HEADERS, 5, stream_id, b"\x82\x87\x04" + bytes([len(path)]) + path +
+                                  b"\x41" + bytes([len(host)]) + host))
+
+    def next(self):
+        """(kind, flags, stream, payload); None at the end."""
+        while True:
+            size = int.from_bytes(self.data[:3], "big") + 9
+            if len(self.data) >= max(size, 9):
+                head, payload, self.data = self.data[:9], self.data[9:size], self.data[size:]
+                kind, flags, stream_id = head[3], head[4], int.from_bytes(head[5:9], "big")
+                if kind == self.PING and not flags & 1:
+                    self.stream.sendall(frame(self.PING, 1, 0, payload))
+                return kind, flags, stream_id, payload
+            piece = self.stream.recv(65536)
+            if not piece:
+                return None
+            self.data += piece
+
+    def wait(self, kind, stream_id):
+        while True:
+            one = self.next()
+            check(one is not None, f"the connection ended before frame {kind} of stream {stream_id}")
+            if (one[0], one[2]) == (kind, stream_id):
+                return one
+
+    def ends(self):
+        """Whether nothing but the end follows, in which no answer begins."""
+        while True:
+            one = self.next()
+            if one is None:
+                return True
+            if one[0] == self.HEADERS:
+                return False
+
+
+def refused(port, context):
+    try:
+        with connect(port, context) as stream:
+            ask(stream)
+    except ssl.SSLError as fault:
+        return "alert" in str(fault)
+    return False
+
+
+def test_who_came_before_more_is_asked_has_to_come_anew(folder):
+    """A reload that asks for a certificate: nothing new begins on connections that were made without one, and what runs
+    is finished. One that asks for the same leaves them alone."""
+    authority, back = Authority(folder), Upstream("back")
+    authority.make("a", "DNS:a.test")
+    authority.make("b", "DNS:a.test,DNS:b.test")
+    own = authority.make("own", "DNS:client.test")
+    gateway = Secure(folder, back.url, GW_WORKERS=1)
+
+    def reload(tls, name):
+        seen = gateway.line_count("err")
+        gateway.yaml.write_text(secure_yaml(gateway.secure_port, back.url, tls, ((f"{name}.pem", f"{name}.key"),)))
+        gateway.send(signal.SIGHUP)
+        gateway.wait_line(r"generation \d+ is serving", "err", seen)
+        return "\n".join(gateway.text("err").splitlines()[seen:])
+
+    idle, busy = (connect(gateway.secure_port, authority.client()) for _ in range(2))
+    second, streams = (Http2(connect(gateway.secure_port, authority.client(alpn=("h2",)))) for _ in range(2))
+    for client in (second, streams):
+        client.get(1)
+        client.wait(Http2.HEADERS, 1)
+    for stream in (idle, busy):
+        check_equal(ask(stream)[0], 200, "status before")
+    check("asked of clients" not in reload("", "b"), "a reload that asks for the same ends connections")
+    check_equal(ask(idle)[0], 200, "status behind a reload that asks for the same")
+    busy.sendall(b"GET /hold HTTP/1.1\r\nHost: a.test\r\n\r\n")
+    streams.get(3, b"/hold")
+    back.held()
+    back.held()
+    check_in("other things are asked of clients now: 4 connections from before", reload("  client_ca: ca.pem\n", "a"),
+             "the log")
+    check_equal(idle.recv(100), b"", "what a client between two requests hears")
+    second.wait(Http2.GOAWAY, 0)
+    check(second.ends(), "an answer behind GOAWAY")
+    streams.wait(Http2.GOAWAY, 0)
+    back.release()
+    answer = b""
+    while piece := busy.recv(65536):
+        answer += piece
+    check(answer.startswith(b"HTTP/1.1 200 OK") and b"connection: close" in answer.lower(), f"what ran: {answer}")
+    streams.wait(Http2.HEADERS, 3)
+    check(streams.ends(), "an answer behind the last one")
+    check(refused(gateway.secure_port, authority.client()), "who shows nothing is let in")
+    with connect(gateway.secure_port, authority.client(own)) as stream:
+        check_equal(ask(stream)[0], 200, "status with a certificate")
+        reload("  client_ca: ca.pem\n", "b")
+        check_equal(ask(stream)[0], 200, "status behind a reload that asks for the same")
+        reload("", "b")
+        check_equal(stream.recv(100), b"", "nothing is asked for now, and that is something else too")
 
 
 def test_a_refusal_reaches_a_client_that_is_sending(folder):

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import (CROWNYC, DEADLINE_S, EXIT_OK, Program, check, check_equal, check_in, children_of,  # noqa: E402
@@ -36,11 +37,16 @@ export fn main(args) {{
 export fn handle(request) {{
     if request.path == "/hold" {{
         print("held")
-        task.sleep(3600000)
+        while !fs.exists("{folder}/go") {{ task.sleep(5) }}
     }}
     return http.respond(200, "x")
 }}
 """
+
+
+# One that comes sooner than SIGNALS_PAUSE_MS (100) behind the first is no second one. Nothing tells when that is over;
+# to send it later changes nothing.
+SIGNALS_PAUSE_S = 0.2
 
 
 class Server(Program):
@@ -205,14 +211,40 @@ def test_an_idle_client_is_let_go(folder):
     end_process(successor)
 
 
-def test_the_one_before_leaves_at_once_when_told(folder):
-    """It has a request that never ends and an hour for it. The first signal is the hurry: that it leaves is known."""
+def test_a_stop_for_all_behind_an_upgrade_is_graceful(folder):
+    """A supervisor that stops the service tells each of its processes once. The old workers, which finish what they
+    have, go on with that, and close who is between two requests; the log says that they were told."""
     server = Server(folder, 1, drain_ms=3600000)
-    with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as client:
+    with tcp(server.port)() as running, tcp(server.port)() as idle:
+        idle.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        check_in(b"200 OK", idle.recv(4096), "answer")
+        running.sendall(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.wait_line("held")
+        workers = children_of(server.pid)
+        server.send(signal.SIGUSR2)
+        successor = int(server.wait_line(r"upgrade: process (\d+) serves", "err").group(1))
+        for pid in [*workers, server.pid, *children_of(successor), successor]:
+            os.kill(pid, signal.SIGTERM)
+        server.wait_line(f"told to stop: what runs is finished; process {successor}, which took over, goes on", "err")
+        check_equal(idle.recv(4096), b"", "the end of who is between two requests")
+        wait_until(lambda: is_over(successor), "the end of the successor, which has nothing to finish")
+        (folder / "go").write_text("")
+        answer = running.recv(4096)
+        check_in(b"HTTP/1.1 200 OK", answer, "what ran when all were told")
+        check_equal(server.process.wait(DEADLINE_S), EXIT_OK, "exit code of the old master")
+
+
+def test_the_one_before_leaves_at_once_when_told_twice(folder):
+    """It has a request that does not end and an hour for it. The second signal does not wait, as without an upgrade."""
+    server = Server(folder, 1, drain_ms=3600000)
+    with tcp(server.port)() as client:
         client.sendall(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n")
         server.wait_line("held")
         server.send(signal.SIGUSR2)
         successor = int(server.wait_line(r"upgrade: process (\d+) serves", "err").group(1))
+        server.send(signal.SIGTERM)
+        server.wait_line("told to stop: what runs is finished", "err")
+        time.sleep(SIGNALS_PAUSE_S)
         server.send(signal.SIGTERM)
         check_equal(server.process.wait(DEADLINE_S), EXIT_OK, "exit code of the old master")
         check_equal(client.recv(4096), b"", "the end")

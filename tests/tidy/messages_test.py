@@ -27,7 +27,8 @@ ELSEWHERE = {
     "vm/native/native_url.c": ("fault",),  # b
     "vm/run/deadline.c": ("text", "vm_message_text(MESSAGE_TASK_TIME, vm_is_korean(vm))"),  # a
     "vm/run/native_invoke.c": ("format",),  # c: native_fail itself
-    "vm/run/task_join.c": ("vm_message_text(MESSAGE_TASK_ITEM, vm_is_korean(call->vm))",),  # a
+    "vm/run/task_join.c": ("vm_message_text(MESSAGE_TASK_ITEM, vm_is_korean(call->vm))",
+                           "vm_message_text(message, vm_is_korean(call->vm))"),  # a
 }
 
 

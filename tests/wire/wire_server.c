@@ -5,9 +5,9 @@
  *
  * usage: wire_server LISTEN UPSTREAM_URL [OPTION=VALUE...]
  *   LISTEN       127.0.0.1:0 takes a free port; the first line on stdout is "port N"
- *   options      header_ms keep_alive_ms body_ms grace_ms stop_ms connect_ms first_byte_ms idle_ms pool_ms tunnel_ms
- *                total_ms: the times, in milliseconds; min_rate (bytes/s; 0: the default); head_max fields_max
- *                body_max; connections (the most at a time); loop: epoll or poll
+ *   options      header_ms keep_alive_ms body_ms half_close_ms grace_ms stop_ms connect_ms first_byte_ms idle_ms
+ *                pool_ms tunnel_ms total_ms: the times, in milliseconds; min_rate (bytes/s; 0: the default); head_max
+ *                fields_max body_max; connections (the most at a time); loop: epoll or poll
  *
  * Verdicts by path:
  *   /respond/NNN[/BODY]  answers NNN with BODY and a newline
@@ -250,6 +250,7 @@ static void wire_open(struct wire_server *self, int argc, char **argv)
                                                .header_timeout_ms = wire_option(argc, argv, "header_ms"),
                                                .keep_alive_ms = wire_option(argc, argv, "keep_alive_ms"),
                                                .body_idle_timeout_ms = wire_option(argc, argv, "body_ms"),
+                                               .half_close_ms = wire_option(argc, argv, "half_close_ms"),
                                                .min_rate = wire_option(argc, argv, "min_rate"),
                                                .min_rate_grace_ms = wire_option(argc, argv, "grace_ms"),
                                                .head_bytes_max = wire_option(argc, argv, "head_max"),

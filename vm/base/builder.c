@@ -22,16 +22,37 @@ enum {
 
 void builder_init(struct builder *builder) { *builder = (struct builder){0}; }
 
+void builder_init_secret(struct builder *builder) { *builder = (struct builder){.is_secret = true}; }
+
+/* All of the block: readers write past `count` before they know how much it was. */
+static void builder_wipe(struct builder *builder)
+{
+    if (builder->is_secret && builder->data) explicit_bzero(builder->data, builder->capacity);
+}
+
 void builder_fini(struct builder *builder)
 {
+    builder_wipe(builder);
     mem_free(builder->data);
     builder_init(builder);
 }
 
 void builder_clear(struct builder *builder)
 {
+    builder_wipe(builder);
     builder->count = 0;
     builder->failed = builder->past_max = false;
+}
+
+/* realloc would leave a copy behind. Past `count` there is nothing that was promised to stay. */
+static uint8_t *builder_move_secret(struct builder *builder, size_t capacity)
+{
+    uint8_t *data = mem_alloc(capacity);
+    if (!data) return NULL;
+    if (builder->count > 0) memcpy(data, builder->data, builder->count);
+    builder_wipe(builder);
+    mem_free(builder->data);
+    return data;
 }
 
 static bool builder_grow(struct builder *builder, size_t count_needed)
@@ -40,7 +61,8 @@ static bool builder_grow(struct builder *builder, size_t count_needed)
     while (capacity < count_needed) {
         if (cy_mul_overflows(capacity, 2, &capacity)) return false;
     }
-    uint8_t *data = mem_resize(builder->data, capacity);
+    uint8_t *data =
+        builder->is_secret ? builder_move_secret(builder, capacity) : mem_resize(builder->data, capacity);
     if (!data) return false;
     builder->data = data;
     builder->capacity = capacity;

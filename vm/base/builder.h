@@ -4,7 +4,7 @@
  *
  * In:   pieces. Out: one block, or nothing at all.
  * Invariant: `failed` is sticky: after a failed growth every append is ignored, and the owner checks once, at the
- *            end.
+ *            end. No block that a builder of secrets gives back has any of them left in it.
  */
 #ifndef CY_BASE_BUILDER_H
 #define CY_BASE_BUILDER_H
@@ -20,10 +20,14 @@ struct builder {
     size_t capacity;
     size_t count_max; /* 0 = no limit */
     bool failed;
-    bool past_max; /* it failed because of count_max, not for want of memory */
+    bool past_max;  /* it failed because of count_max, not for want of memory */
+    bool is_secret; /* every block is wiped before it is given back */
 };
 
 void builder_init(struct builder *builder);
+/* For keys, and for what may hold some: growth, builder_clear and builder_fini wipe what they leave behind, also bytes
+ * that lie beyond `count`. */
+void builder_init_secret(struct builder *builder);
 void builder_fini(struct builder *builder);
 void builder_clear(struct builder *builder); /* keeps the memory and clears `failed` */
 void builder_bytes(struct builder *builder, cy_bytes bytes);

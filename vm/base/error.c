@@ -60,8 +60,9 @@ cy_err cy_err_from_errno(int error_number)
     switch (error_number) {
     case 0: return CY_OK;
     case ENOMEM: return CY_ERR(NO_MEMORY);
-    case ENOENT:
-    case ENOTDIR: return CY_ERR(NOT_FOUND);
+    case ENOENT: return CY_ERR(NOT_FOUND);
+    case ENOTDIR: return CY_ERR(NOT_FOLDER);
+    case EISDIR: return CY_ERR(IS_FOLDER);
     case EEXIST: return CY_ERR(EXISTS);
     case EACCES:
     case EPERM: return CY_ERR(PERMISSION);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#ifdef __GLIBC__
+#ifdef __linux__
 #include <malloc.h>
 #endif
 
@@ -26,7 +26,29 @@ static _Thread_local struct {
     uint64_t request_count, pooled_count, failure_count;
     uint64_t fail_at, fail_end; /* requests with these indices, the end excluded, fail */
     bool armed;
+    void (*given_back)(void *context, const void *block, size_t bytes); /* mem_watch */
+    void *context;
 } mem_faults;
+
+#ifdef CY_DEBUG
+void mem_watch(void (*given_back)(void *context, const void *block, size_t bytes), void *context)
+{
+    mem_faults.given_back = given_back;
+    mem_faults.context = context;
+}
+
+static void mem_show_given_back(void *block)
+{
+    if (!block || CY_LIKELY(!mem_faults.given_back)) return;
+#ifdef __linux__
+    mem_faults.given_back(mem_faults.context, block, malloc_usable_size(block));
+#else
+    mem_faults.given_back(mem_faults.context, block, 0);
+#endif
+}
+#else
+static inline void mem_show_given_back(void *block) { (void)block; }
+#endif
 
 static void *mem_counted(void *block)
 {
@@ -63,11 +85,16 @@ void *mem_alloc_zeroed(size_t bytes)
 
 void *mem_resize(void *block, size_t bytes)
 {
+    mem_show_given_back(block);
     return mem_counted(mem_must_fail() ? NULL
                                        : realloc(block, bytes ? bytes : 1)); /* realloc(p, 0) would free p */
 }
 
-void mem_free(void *block) { free(block); }
+void mem_free(void *block)
+{
+    mem_show_given_back(block);
+    free(block);
+}
 
 void mem_give_back(void)
 {

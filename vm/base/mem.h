@@ -60,6 +60,12 @@ CY_NODISCARD bool mem_request_fails(void);
 uint64_t mem_allocation_count(void);
 /* The same and what was taken from pools that ask: the last n that mem_fail_after can mean. */
 uint64_t mem_request_count(void);
+#ifdef CY_DEBUG
+/* From now on `given_back` sees each block of this thread before it is freed, or perhaps moved by a resize, with all of
+ * its bytes: for tests that look at what is left in it. NULL: nobody looks. `bytes` is 0 where the C library does not
+ * say how many there are. */
+void mem_watch(void (*given_back)(void *context, const void *block, size_t bytes), void *context);
+#endif
 /* Allocations of this thread that failed so far. For callers of libraries that do not tell why they failed. */
 uint64_t mem_failure_count(void);
 

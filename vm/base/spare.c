@@ -11,6 +11,7 @@
 
 #define SPARE_WARM_PART 16u
 #define SPARE_BURST_PART 16u
+#define SPARE_COLD_PART 32u
 
 void spare_init_pages(struct spare_list *list, struct spare_watch *watch, size_t block_bytes,
                       uint32_t rest_count, size_t head_bytes)
@@ -41,6 +42,32 @@ static void spare_forget_pages(const struct spare_list *list, void *block)
 {
     if (list->head_bytes)
         mem_forget((uint8_t *)block + list->head_bytes, list->block_bytes - list->head_bytes);
+}
+
+/* A part of those that have lain without pages: from the bottom, so it walks over all. */
+static void spare_free_cold(struct spare_list *list)
+{
+    uint32_t count = (list->cold_count + SPARE_COLD_PART - 1) / SPARE_COLD_PART;
+    if (count == 0) return;
+    list->count -= count;
+    list->cold_count -= count;
+    list->watch->freed_bytes += (size_t)count * list->block_bytes;
+    void *last = list->first, *block = list->first;
+    if (list->count == 0) {
+        list->first = NULL;
+    } else {
+        void *end = NULL;
+        for (uint32_t above = list->count - 1; above > 0; above--) memcpy(&last, last, sizeof last);
+        memcpy(&block, last, sizeof block);
+        memcpy(last, &end, sizeof end);
+    }
+    for (; count > 0; count--) {
+        void *next;
+        memcpy(&next, block, sizeof next);
+        MEM_SHOW(block, list->block_bytes);
+        mem_free(block);
+        block = next;
+    }
 }
 
 /* The upper ones of those that nobody needed and that have their pages. Walks over those above. */
@@ -74,7 +101,10 @@ static void spare_trim_list(struct spare_list *list)
         spare_forget_pages(list, block);
         mem_free(block);
     }
-    if (list->head_bytes && over == 0 && list->count > list->warm_count) spare_cool(list, list->low);
+    if (over == 0) { /* at rest, so that there are few to walk over */
+        if (list->head_bytes && list->count > list->warm_count) spare_cool(list, list->low);
+        spare_free_cold(list);
+    }
     list->low = list->count;
 }
 
@@ -94,7 +124,7 @@ bool spare_trim(struct spare_watch *watch)
     for (struct spare_list **place = &watch->first; *place;) {
         struct spare_list *list = *place;
         spare_trim_list(list);
-        if (spare_has_more(list, list->count)) {
+        if (spare_has_more(list, list->count) || list->cold_count > 0) {
             place = &list->next;
             continue;
         }

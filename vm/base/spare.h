@@ -10,14 +10,15 @@
  *
  * A list of large blocks (spare_init_pages) goes one further. Of those at rest, too, what nobody needed loses its
  * pages, half at each trimming, down to a few that stay warm: the block stays, its pages come back when it is used.
- * They are the oldest, so they lie at the bottom:
+ * They are the oldest, so they lie at the bottom, and those that stay there go back too, a few at each trimming:
  *
  *     first ─► needed of late ─► warm ─► cold_count blocks without pages
  *
  * Invariant: the first word of a block that is taken is the list's; the rest is as it was given, and hidden (mem.h)
  *       while it lies here. A list that holds more than rest_count is among its watch's.
  * Bound: what lies here and is in use together is no more than was in use at once since the list was trimmed last, and
- *       a half more for each trimming before; so the steady state allocates nothing, and a burst's memory goes back.
+ *       a half more for each trimming before (at rest: of large blocks, as many as were in use in the last minute, or
+ *       so); so the steady state allocates nothing, and a burst's memory goes back.
  * Cost: three loads and two or three stores each way, and a call of the system's for each block that loses its pages.
  * Not here: when to trim (whoever makes the watch: vm/net/loop.c).
  */

@@ -44,10 +44,7 @@ int cli_usage(const struct cli_options *options, const char *problem, const char
 void cli_say_error(const struct cli_options *options, const char *path, cy_err err)
 {
     char why[160];
-    struct stat status;
     const char *text = cy_err_describe(err, options->korean, why, sizeof why);
-    if (cy_is(err, CY_ERR_BAD_FORMAT) && stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        text = options->korean ? "폴더입니다" : "is a folder";
     fprintf(stderr, "%s: %s: %s\n", options->name, path, text);
 }
 

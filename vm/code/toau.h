@@ -24,6 +24,8 @@ CY_NODISCARD cy_err toau_write(const struct program *program, struct builder *ou
  * before its count was compared with the bytes left. */
 CY_NODISCARD cy_err toau_read(cy_bytes file, struct program **program_out, struct code_failure *failure_out);
 
+/* Whether bytes begin with the word that a .toau begins with; toau_begins asks for its first byte only. */
+bool toau_is_named(cy_bytes bytes);
 /* Whether bytes that may be anything are meant as a .toau: its first byte begins no text. Says nothing of the rest. */
 bool toau_begins(cy_bytes bytes);
 

@@ -339,6 +339,7 @@ static cy_err toau_read_all(struct toau_read *read)
     return CY_OK;
 }
 
+bool toau_is_named(cy_bytes bytes) { return cy_bytes_start_with(bytes, cy_bytes_slice(TOAU_MAGIC, 0, 5)); }
 bool toau_begins(cy_bytes bytes) { return cy_bytes_start_with(bytes, cy_bytes_slice(TOAU_MAGIC, 0, 1)); }
 
 cy_err toau_read(cy_bytes file, struct program **program_out, struct code_failure *failure_out)

@@ -42,6 +42,7 @@ void exchange_free(struct http_exchange *exchange)
     DCHECK(!timer_is_set(&exchange->proxy.total_timer));
     http_verdict_unref(&exchange->verdict);
     buffer_unref(&exchange->head_buffer);
+    if (CY_UNLIKELY(exchange->proxy.kept != NULL)) buffer_unref(&exchange->proxy.kept);
     buffer_unref(&exchange->space_buffer);
     relay_end(&exchange->request_body);
     relay_end(&exchange->proxy.response);

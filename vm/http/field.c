@@ -15,10 +15,11 @@
 #include <emmintrin.h>
 #endif
 
-/* The two factors were found by trying all pairs below 64 for one without collisions in 128 places. */
-#define FIELD_SLOT(length, first, last) (((length)*10u + (first)*26u + (last)) & 127u)
+/* The two factors were found by trying all pairs below 64 for one without collisions in 256 places; for 128 there was
+ * none. */
+#define FIELD_SLOT(length, first, last) (((length)*8u + (first)*29u + (last)) & 255u)
 
-static const uint8_t field_slots[128] = {
+static const uint8_t field_slots[256] = {
 #define HTTP_FIELD(name, first, last, text, flags) \
     [FIELD_SLOT(sizeof(text) - 1, first, last)] = HTTP_FIELD_##name,
 #include "vm/http/field.def"
@@ -34,17 +35,26 @@ struct field_row {
 #define FORWARDING HTTP_FIELD_FLAG_FORWARDING
 #define FORBIDDEN HTTP_FIELD_FLAG_FORBIDDEN
 #define SINGLE HTTP_FIELD_FLAG_SINGLE
+#define HEAD_ONLY HTTP_FIELD_FLAG_HEAD_ONLY
 static const struct field_row field_rows[HTTP_FIELD_COUNT] = {
     {{(const uint8_t *)"", 0}, 0},
 #define HTTP_FIELD(name, first, last, text, flags) {{(const uint8_t *)(text), sizeof(text) - 1}, flags},
 #include "vm/http/field.def"
 #undef HTTP_FIELD
 };
+/* Bit n: a name of n bytes is of kind HOP or FRAMING. */
+static const uint32_t field_hop_lengths =
+#define HTTP_FIELD(name, first, last, text, flags) \
+    (((flags) & (HOP | FRAMING)) ? (uint32_t)1 << (sizeof(text) - 1) : 0) |
+#include "vm/http/field.def"
+#undef HTTP_FIELD
+    0;
 #undef HOP
 #undef FRAMING
 #undef FORWARDING
 #undef FORBIDDEN
 #undef SINGLE
+#undef HEAD_ONLY
 
 /* Bytes that may stand in a token (RFC 9110 section 5.6.2). */
 static const uint8_t field_token_bytes[256] = {
@@ -128,6 +138,16 @@ bool field_is_forwarding(cy_bytes name, uint8_t id)
     if (name.count < 9 || (name.data[0] | 0x20) != 'x') return false;
     if (field_starts_like(name, CY_BYTES("x-forwarded-"))) return true;
     return name.count == 9 && field_starts_like(name, CY_BYTES("x-real-ip"));
+}
+
+bool field_is_for_one_hop(cy_bytes name, uint8_t id)
+{
+    const unsigned kinds = HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING;
+    uint8_t folded[32];
+    if (id != HTTP_FIELD_NONE) return (field_flags(id) & kinds) != 0;
+    if (name.count >= sizeof folded || !(field_hop_lengths >> name.count & 1)) return false;
+    for (size_t i = 0; i < name.count; i++) folded[i] = name.data[i] == '_' ? '-' : name.data[i];
+    return (field_flags(field_identify(cy_bytes_of(folded, name.count))) & kinds) != 0;
 }
 
 bool field_is_token_byte(uint8_t byte) { return field_token_bytes[byte] != 0; }

@@ -23,7 +23,8 @@ enum http_field_flag {
     HTTP_FIELD_FLAG_FRAMING = 2,
     HTTP_FIELD_FLAG_FORWARDING = 4,
     HTTP_FIELD_FLAG_FORBIDDEN = 8,
-    HTTP_FIELD_FLAG_SINGLE = 16
+    HTTP_FIELD_FLAG_SINGLE = 16,
+    HTTP_FIELD_FLAG_HEAD_ONLY = 32
 };
 
 /* The row with this name in any case, HTTP_FIELD_NONE when there is none. One table look-up and one
@@ -39,6 +40,9 @@ cy_bytes field_name(uint8_t id); /* as the standard spells it */
 /* True for every name that claims where a request came from, also ones no row has: X-Forwarded-anything, and
  * the spellings with '_' that CGI-like servers cannot tell from those with '-'. */
 bool field_is_forwarding(cy_bytes name, uint8_t id);
+
+/* True for every name of kind HOP or FRAMING, also spelled with '_', for the same reason. */
+bool field_is_for_one_hop(cy_bytes name, uint8_t id);
 
 bool field_is_token(cy_bytes text); /* RFC 9110 section 5.6.2, not empty */
 bool field_is_token_byte(uint8_t byte);

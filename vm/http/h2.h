@@ -14,8 +14,10 @@
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 /* -- h2_server.c -- */
-/* A connection on which HTTP/2 was agreed, or whose preface was seen and pushed back. Takes the stream. */
-void h2_server_start(struct http_server *server, struct stream *owned_stream);
+/* A connection on which HTTP/2 was agreed, or whose preface was seen and pushed back. Takes the stream. `before`: as
+ * what it was listed until now. */
+void h2_server_start(struct http_server *server, const struct server_connection *before,
+                     struct stream *owned_stream);
 /* With the server's memory: its connections have gone. */
 void h2_server_fini(struct http_server *server);
 

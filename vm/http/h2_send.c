@@ -172,13 +172,10 @@ static int h2_send_on_frame_sent(nghttp2_session *library, const nghttp2_frame *
         (void)nghttp2_submit_ping(library, NGHTTP2_FLAG_NONE, (const uint8_t *)H2_DRAIN_PING);
     if (frame->hd.type == NGHTTP2_RST_STREAM) session->has_reset = true;
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+    h2_session_earn_by_sent(session, frame);
     struct h2_stream *stream = nghttp2_session_get_stream_user_data(library, frame->hd.stream_id);
     if (!stream) return 0;
     if (frame->hd.type == NGHTTP2_HEADERS) stream->head_waits = false;
-    if (frame->hd.type == NGHTTP2_DATA && frame->hd.length > 0) {
-        struct h2_budget *budget = &session->frames; /* each may be answered with updates of two windows */
-        budget->left += budget->left < LIMIT_HTTP2_IDLE_FRAMES ? 4 : 0;
-    }
     if (stream->writing) h2_send_in_flight(stream);
     if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) && stream->rst_after_end)
         (void)nghttp2_submit_rst_stream(library, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_NO_ERROR);
@@ -200,6 +197,7 @@ static void h2_send_linger(struct h2_session *session)
     if (session->lingering) return;
     session->lingering = true;
     session->lingered_bytes = 0;
+    session->idle_since_ms = loop_now_ms(session->loop);
     for (struct h2_stream *stream = session->streams; stream; stream = stream->next) {
         stream->is_closed = true; /* cut off by an error: their owners have to know */
         h2_stream_set_ready(stream);

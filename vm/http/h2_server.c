@@ -410,6 +410,20 @@ static uint64_t h2_server_idle_due(const struct h2_server_connection *connection
            (connection->has_served ? options->keep_alive_ms : options->header_timeout_ms);
 }
 
+/* A stream whose answer is all given, but for an end that waits for a window: no exchange watches it any more. */
+static uint64_t h2_server_end_shut(struct h2_session *session, uint64_t now_ms, uint64_t earliest_ms)
+{
+    uint32_t limit_ms = h2_server_connection_of(session)->server->options.body_idle_timeout_ms;
+    for (struct h2_stream *stream = session->streams; stream; stream = stream->next) {
+        if (stream->has_owner || stream->is_closed || !h2_stream_is_shut(stream)) continue;
+        if (stream->released_ms + limit_ms <= now_ms)
+            h2_stream_reset(stream, NGHTTP2_CANCEL);
+        else
+            earliest_ms = h2_server_due(stream->released_ms, limit_ms, earliest_ms);
+    }
+    return earliest_ms;
+}
+
 /* One timer, moved only when it fires: what it watches is noted as it happens. */
 static void h2_server_timer(struct h2_session *session)
 {
@@ -427,6 +441,7 @@ static void h2_server_timer(struct h2_session *session)
         h2_session_close(session);
         return;
     }
+    due_ms = h2_server_end_shut(session, now_ms, due_ms);
     if (session->stream_count == 0) {
         uint64_t idle_due_ms = h2_server_idle_due(connection);
         if (idle_due_ms <= now_ms)
@@ -449,7 +464,7 @@ static void h2_server_begin_drain(struct h2_server_connection *connection)
 static void h2_server_idle(struct h2_session *session)
 {
     struct h2_server_connection *connection = h2_server_connection_of(session);
-    if (!connection->server->draining) return;
+    if (!connection->server->draining && !connection->listed.retires) return;
     h2_server_begin_drain(connection);
     if (h2_server_idle_due(connection) <= loop_now_ms(session->loop))
         h2_session_end(session, NGHTTP2_NO_ERROR);
@@ -491,15 +506,50 @@ static void h2_server_drain(struct server_connection *listed)
     h2_server_begin_drain(CY_CONTAINER_OF(listed, struct h2_server_connection, listed));
 }
 
+/* Since when nobody but its client could move this stream; UINT64_MAX: somebody else can. */
+static uint64_t h2_server_stream_waits_since(const struct h2_stream *stream)
+{
+    const struct h2_session *session = stream->session;
+    const struct exchange_carrier *carrier =
+        &((const struct h2_server_stream *)((const char *)stream - offsetof(struct h2_server_stream, stream)))
+             ->carrier;
+    uint64_t since_ms = stream->released_ms;
+    if (!stream->head_seen) return session->head_begun_ms ? session->head_begun_ms : UINT64_MAX;
+    if (stream->has_owner) {
+        if (!carrier->exchange) return UINT64_MAX;
+        since_ms = carrier->timer_since_ms;
+        if (carrier->timer_kind == CARRIER_TIMER_BODY) return since_ms;
+        if (carrier->timer_kind != CARRIER_TIMER_WRITE || !carrier->writing) return UINT64_MAX;
+    }
+    if (!stream->is_closed && h2_stream_is_shut(stream)) return since_ms;
+    /* What may go goes with the connection's present write, or behind it. */
+    if (!session->writing) return UINT64_MAX;
+    return session->write_since_ms > since_ms ? session->write_since_ms : since_ms;
+}
+
+static bool h2_server_owes(uint64_t since_ms, uint64_t now_ms)
+{
+    return since_ms <= now_ms && now_ms - since_ms >= LIMIT_HTTP_OWING_MS;
+}
+
+/* As connection_waits_since: without a request nothing is owed to the client, inside of one it owes. A connection has
+ * waited since the last of its streams has, and is left alone by the first that waits for somebody else. */
 static uint64_t h2_server_waits_since(const struct server_connection *listed, uint64_t now_ms)
 {
     const struct h2_server_connection *connection =
         (const struct h2_server_connection *)((const char *)listed -
                                               offsetof(struct h2_server_connection, listed));
     const struct h2_session *session = &connection->session;
-    (void)now_ms;
-    return session->stream && session->stream_count == 0 && !session->ending ? session->idle_since_ms
-                                                                             : UINT64_MAX;
+    if (!session->stream) return UINT64_MAX;
+    if (session->stream_count == 0 && (!session->ending || session->lingering)) return session->idle_since_ms;
+    uint64_t latest_ms = session->streams ? 0 : UINT64_MAX;
+    if (!session->streams && session->writing) latest_ms = session->write_since_ms; /* our last words */
+    for (const struct h2_stream *stream = session->streams; stream && h2_server_owes(latest_ms, now_ms);
+         stream = stream->next) {
+        uint64_t since_ms = h2_server_stream_waits_since(stream);
+        if (since_ms > latest_ms) latest_ms = since_ms;
+    }
+    return h2_server_owes(latest_ms, now_ms) ? latest_ms : UINT64_MAX;
 }
 
 static struct stream *h2_server_awaits(const struct server_connection *listed)
@@ -535,7 +585,8 @@ static struct h2_server_connection *h2_server_connection_new(struct http_server 
     return connection ? connection : mem_alloc(sizeof *connection);
 }
 
-void h2_server_start(struct http_server *server, struct stream *owned_stream)
+void h2_server_start(struct http_server *server, const struct server_connection *before,
+                     struct stream *owned_stream)
 {
     struct h2_server_connection *connection = h2_server_connection_new(server);
     if (!connection) {
@@ -543,7 +594,8 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
         return;
     }
     memset(connection, 0, sizeof *connection);
-    connection->listed.type = &h2_server_connection_type;
+    connection->listed = (struct server_connection){
+        .type = &h2_server_connection_type, .listener = before->listener, .retires = before->retires};
     connection->server = server;
     connection->close_err = CY_ERR(RESET);
     /* At once: the lines about who is gone are written when the stream is closed. */
@@ -557,7 +609,7 @@ void h2_server_start(struct http_server *server, struct stream *owned_stream)
     server->live_count++;
     server->counters->connections_open++;
     loop_timer_set(server->options.loop, &connection->session.timer, server->options.header_timeout_ms);
-    if (server->draining) h2_server_begin_drain(connection);
+    if (server->draining || connection->listed.retires) h2_server_begin_drain(connection);
 }
 
 void h2_server_fini(struct http_server *server)

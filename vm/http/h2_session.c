@@ -3,9 +3,13 @@
  * vm/http/h2_session.c: see h2_session.h: the life of a connection, frames in, streams.
  *
  * Floods (each bound is a row of limits.def; past it: GOAWAY with ENHANCE_YOUR_CALM, and the end):
- *   - frames that neither begin a request nor carry data use up `frames`; those that do fill it again, as time does;
+ *   - frames use up `frames`; time fills it again, and whatever an honest peer has them for: each request for those
+ *     that go with one (HTTP2_STREAM_FRAMES), DATA that comes for itself and one more, DATA that goes for a PING;
+ *   - WINDOW_UPDATE uses up `update_count` first, which the bytes of DATA fill that we send: a receiver gives back what
+ *     it has read in pieces of its choice (HTTP2_UPDATE_BYTES), perhaps late, and then all that its windows held;
  *   - streams that the peer resets, or makes us reset, use up `resets`, whoever finds the fault: nghttp2 tells of a bad
- *     frame at once, of a body that is not what content-length says only by the stream's end;
+ *     frame at once, of a body that is not what content-length says only by the stream's end. Those that end with
+ *     their whole answer fill it again: the part of clients that leave is what a proxy in front of us cannot choose;
  *   - CONTINUATION frames of one head are counted; what a head holds is h2_head.c's.
  */
 #include "vm/http/h2_session.h"
@@ -17,6 +21,13 @@
 #include <nghttp2/nghttp2.h>
 
 #define H2_SESSION_BUDGET_MS 10000 /* in which an empty budget is full again */
+/* That DATA accounts for: one that comes for itself and an empty one or grease, one that goes for the PING of who
+ * measures round trips by it, and what it then sets. */
+#define H2_SESSION_DATA_FRAMES 2
+#define H2_SESSION_HEAD_FRAMES 2 /* the same of answers and trailers: a bounded number for each stream */
+#define H2_SESSION_WINDOWS 2     /* that one byte of DATA takes from: its stream's and the connection's */
+/* As many as the largest window holds (RFC 9113 section 6.9.1): no more can be on their way. */
+#define H2_SESSION_UPDATES_MAX (H2_SESSION_WINDOWS * (NGHTTP2_MAX_WINDOW_SIZE / LIMIT_HTTP2_UPDATE_BYTES))
 
 static struct h2_session *h2_session_of(void *context) { return context; }
 
@@ -37,9 +48,33 @@ static void h2_budget_spend(struct h2_session *session, struct h2_budget *budget
         session->flood = row;
 }
 
-static void h2_session_earn(struct h2_session *session)
+static void h2_budget_earn(struct h2_budget *budget, int32_t count, int32_t max)
 {
-    if (session->frames.left < LIMIT_HTTP2_IDLE_FRAMES) session->frames.left += 2;
+    budget->left = budget->left < max - count ? budget->left + count : max;
+}
+
+static void h2_session_earn(struct h2_session *session, int32_t frame_count)
+{
+    h2_budget_earn(&session->frames, frame_count, LIMIT_HTTP2_IDLE_FRAMES);
+}
+
+static void h2_session_spend_frame(struct h2_session *session, uint8_t type)
+{
+    if (type == NGHTTP2_WINDOW_UPDATE && session->update_count > 0)
+        session->update_count--;
+    else
+        h2_budget_spend(session, &session->frames, LIMIT_HTTP2_IDLE_FRAMES, "HTTP2_IDLE_FRAMES");
+}
+
+void h2_session_earn_by_sent(struct h2_session *session, const nghttp2_frame *frame)
+{
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+        h2_session_earn(session, LIMIT_HTTP2_STREAM_FRAMES);
+    if (frame->hd.type != NGHTTP2_DATA || frame->hd.length == 0) return;
+    size_t pieces = (frame->hd.length + LIMIT_HTTP2_UPDATE_BYTES - 1) / LIMIT_HTTP2_UPDATE_BYTES;
+    session->update_count =
+        (uint32_t)cy_min_size(session->update_count + H2_SESSION_WINDOWS * pieces, H2_SESSION_UPDATES_MAX);
+    h2_session_earn(session, H2_SESSION_DATA_FRAMES);
 }
 
 /* -- frames in ------------------------------------------------------------------------------------------- */
@@ -76,7 +111,7 @@ static int h2_session_on_begin_frame(nghttp2_session *library, const nghttp2_fra
         session->continuation_count = 0;
         session->head_begun_ms = 0;
     }
-    h2_budget_spend(session, &session->frames, LIMIT_HTTP2_IDLE_FRAMES, "HTTP2_IDLE_FRAMES");
+    h2_session_spend_frame(session, header->type);
     if (session->role->is_server) session->broken = h2_session_judge_frame(session, header);
     return session->flood || session->broken ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
@@ -94,10 +129,10 @@ static int h2_session_on_begin_headers(nghttp2_session *library, const nghttp2_f
         }
         stream->id = frame->hd.stream_id;
         (void)nghttp2_session_set_stream_user_data(library, stream->id, stream);
-        h2_session_earn(session);
+        h2_session_earn(session, LIMIT_HTTP2_STREAM_FRAMES);
         return 0;
     }
-    h2_session_earn(session);
+    h2_session_earn(session, H2_SESSION_HEAD_FRAMES);
     return 0;
 }
 
@@ -237,7 +272,7 @@ static int h2_session_on_frame(nghttp2_session *library, const nghttp2_frame *fr
         if (stream && !h2_session_on_head(stream, frame)) return NGHTTP2_ERR_CALLBACK_FAILURE;
         break;
     case NGHTTP2_DATA:
-        if (frame->hd.length > frame->data.padlen) h2_session_earn(session);
+        if (frame->hd.length > frame->data.padlen) h2_session_earn(session, H2_SESSION_DATA_FRAMES);
         if (stream && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
             stream->remote_ended = true;
             h2_stream_set_ready(stream);
@@ -297,6 +332,8 @@ static int h2_session_on_stream_close(nghttp2_session *library, int32_t id, uint
     if (session->role->is_server && h2_session_is_fault(code) && !stream->reset_by_peer &&
         !stream->fault_counted)
         h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
+    if (stream->end_given && code == NGHTTP2_NO_ERROR && !stream->reset_by_peer)
+        h2_budget_earn(&session->resets, 1, LIMIT_HTTP2_RESETS);
     stream->is_closed = true;
     stream->error_code = code;
     h2_stream_set_ready(stream);
@@ -371,6 +408,8 @@ cy_err h2_shared_new(struct spare_watch *watch, struct h2_shared **shared_out)
     nghttp2_option_set_no_auto_window_update(shared->option, 1);
     nghttp2_option_set_no_closed_streams(shared->option, 1);
     nghttp2_option_set_peer_max_concurrent_streams(shared->option, LIMIT_HTTP2_STREAMS);
+    /* Resets are our budget's: nghttp2's bound knows nothing of what was answered between them. */
+    nghttp2_option_set_stream_reset_rate_limit(shared->option, UINT64_MAX, 1);
     *shared_out = shared;
     return CY_OK;
 }
@@ -751,6 +790,7 @@ void h2_stream_release(struct h2_stream *stream)
 {
     CHECK(stream->has_owner);
     stream->has_owner = false;
+    stream->released_ms = loop_now_ms(stream->session->loop);
     h2_stream_drop_input(stream);
     h2_stream_credit(stream);
     h2_block_fini(&stream->block);
@@ -764,3 +804,7 @@ void h2_stream_release(struct h2_stream *stream)
 }
 
 #undef H2_SESSION_BUDGET_MS
+#undef H2_SESSION_DATA_FRAMES
+#undef H2_SESSION_HEAD_FRAMES
+#undef H2_SESSION_WINDOWS
+#undef H2_SESSION_UPDATES_MAX

@@ -73,7 +73,7 @@ struct h2_shared {
 CY_NODISCARD cy_err h2_shared_new(struct spare_watch *watch, struct h2_shared **shared_out);
 void h2_shared_free(struct h2_shared **shared);
 
-/* What a peer may still do: filled with time and by useful frames, emptied by others. */
+/* What a peer may still do: filled with time and by what gives reason for more, emptied by what it does. */
 struct h2_budget {
     int32_t left;
     uint64_t filled_ms;
@@ -106,6 +106,7 @@ struct h2_stream {
     uint32_t uncredited_bytes; /* received, not yet given back to the window */
     uint32_t head_input_bytes; /* of those: heads, which take no window */
     uint32_t error_code;       /* with is_closed */
+    uint64_t released_ms;      /* when its owner let go of it */
     bool has_head;             /* `block` is complete and not yet taken */
     bool head_seen;            /* a final head was complete: what comes next are trailers */
     bool remote_ended;
@@ -134,15 +135,16 @@ struct h2_session {
     uint32_t continuation_count;
     uint32_t read_bytes; /* for the role's counters: taken and zeroed by it */
     uint64_t written_bytes;
-    uint64_t idle_since_ms;
+    uint64_t idle_since_ms;     /* without streams; where it lingers, since then */
     uint64_t write_since_ms;    /* when the present write began, or enough of it had gone */
     size_t write_checked_bytes; /* of it, at that time */
     uint64_t drain_begun_ms;
     uint64_t read_ms;       /* when something came last */
     uint64_t head_begun_ms; /* of a head whose end has not come; 0: none */
     struct h2_budget frames, resets;
-    const char *flood; /* the row that was passed; NULL: none */
-    uint32_t broken;   /* a rule that nghttp2 lets pass: the code of the error; 0: none */
+    uint32_t update_count; /* WINDOW_UPDATEs that DATA has earned the peer: not in `frames` */
+    const char *flood;     /* the row that was passed; NULL: none */
+    uint32_t broken;       /* a rule that nghttp2 lets pass: the code of the error; 0: none */
     bool reading, writing, posted;
     bool settings_seen; /* the peer's */
     bool has_reset;     /* we have reset a stream, so that frames of it may still come */
@@ -159,6 +161,8 @@ CY_NODISCARD cy_err h2_session_open(struct h2_session *session, const struct h2_
 /* Sends what waits, in a later part of this turn. */
 void h2_session_kick(struct h2_session *session);
 void h2_session_read(struct h2_session *session);
+/* A frame has gone, to which the peer may have something to say. */
+void h2_session_earn_by_sent(struct h2_session *session, const nghttp2_frame *frame);
 /* GOAWAY, then the end of the connection: at once where no stream is left, else (`code` NO_ERROR) after them. */
 void h2_session_end(struct h2_session *session, uint32_t code);
 /* The polite form, in two steps: the peer is told, and what it had on its way is served until it says that it knows. */

@@ -10,9 +10,10 @@
  * to the upstream when the terms allow it; only its 101 begins a tunnel (tunnel.c).
  *
  * Back-pressure: the client is read again only when what it sent before is with the kernel.
- * Retry: once, on a new connection, when a reused one died before any byte of an answer and sending again
- *       cannot do something twice: the request has no body, and it is idempotent, or nothing of it had been
- *       sent, or the server has said that it did nothing of it (HTTP/2: REFUSED_STREAM, GOAWAY).
+ * Retry: once, on a new connection, when there was no byte of an answer and sending again cannot do something twice:
+ *       the server has said that it did nothing of the request (HTTP/2: REFUSED_STREAM, GOAWAY), or a reused connection
+ *       died and the request is idempotent, or nothing of it had been sent. And only while all that was taken of its
+ *       body is still there: the first buffer of it is kept, by a reference, until an answer or a second buffer comes.
  * Invariant: while `active`, exactly one of connector and upstream is set, until the response has ended.
  */
 #include "vm/base/check.h"
@@ -219,16 +220,62 @@ void proxy_start(struct http_exchange *exchange)
         proxy_connect(exchange);
 }
 
+/* Of a request's body what is about to be taken from `input` may have to be sent again. Without a copy that is possible
+ * for one buffer; a bulk one, or the bytes of a pipe, are not held for it. */
+static void proxy_keep_body(struct http_proxy *proxy, struct buffer *input)
+{
+    if (proxy->body_lost || proxy->kept == input) return;
+    if (proxy->kept || proxy->retried || proxy->received_any || input->capacity > LIMIT_BUFFER_BYTES ||
+        loop_buffer_is_piped(input)) {
+        buffer_unref(&proxy->kept);
+        proxy->body_lost = true;
+        return;
+    }
+    proxy->kept = buffer_ref(input);
+    proxy->kept_begin = input->begin;
+}
+
+/* The body is where it began: what was taken of it stands in front of what has come since. */
+static bool proxy_rewind_body(struct http_exchange *exchange)
+{
+    struct exchange_carrier *carrier = exchange->carrier;
+    struct http_proxy *proxy = &exchange->proxy;
+    struct buffer *kept = proxy->kept;
+    if (proxy->body_lost || exchange->request_body.moved) return false;
+    if (kept && carrier->input && carrier->input != kept) {
+        kept->end = kept->begin; /* what it had left, if anything, is in the other one too */
+        kept->begin = proxy->kept_begin;
+        proxy->kept = NULL;
+        struct buffer *later = carrier->input;
+        carrier->input = kept;
+        if (cy_failed(input_append(&carrier->input, later, server_buffers(carrier->server)))) {
+            buffer_unref(&carrier->input); /* nobody can tell where the next request begins */
+            exchange->client_keeps = false;
+            proxy->body_lost = true;
+            return false;
+        }
+    } else if (kept) {
+        kept->begin = proxy->kept_begin;
+        buffer_unref(&carrier->input);
+        carrier->input = kept;
+        proxy->kept = NULL;
+    }
+    relay_end(&exchange->request_body);
+    relay_begin(&exchange->request_body, &exchange->request.body, false); /* chunks: proxy_use */
+    if (carrier->timer_kind == CARRIER_TIMER_BODY) carrier_clear_timer(carrier);
+    return true;
+}
+
 bool proxy_retry(struct http_exchange *exchange)
 {
     struct http_proxy *proxy = &exchange->proxy;
     struct upstream_carrier *upstream = proxy->upstream;
     if (proxy->retried || proxy->received_any) return false;
     if (!upstream->used_before && !upstream->unprocessed) return false;
-    if (exchange->request.body.kind != HTTP_BODY_NONE) return false;
     bool unsent = proxy->sent_bytes == 0 && !upstream->writing;
     if (!unsent && !upstream->unprocessed && !http_method_is_idempotent(exchange->request.method))
         return false;
+    if (exchange->request.body.kind != HTTP_BODY_NONE && !proxy_rewind_body(exchange)) return false;
     upstream->type->close(&proxy->upstream);
     proxy->retried = true;
     exchange->carrier->server->counters->upstream_retries++;
@@ -269,6 +316,7 @@ static bool proxy_add_body(struct http_exchange *exchange, struct loop_send *sen
     uint32_t part_count = send->part_count;
     uint64_t max = exchange->verdict->terms.body_bytes_max;
     while (!relay->ended && carrier->input && send->part_count == part_count) {
+        proxy_keep_body(&exchange->proxy, carrier->input);
         if (relay_fill(relay, carrier->input, send, hold) == RELAY_FAULT) return false;
         if (max && relay->passed_bytes > max) {
             relay->body.fault = H1_FAULT_BODY_LARGE;
@@ -278,6 +326,7 @@ static bool proxy_add_body(struct http_exchange *exchange, struct loop_send *sen
         carrier_drop_empty_input(carrier);
     }
     if (!relay->ended && !carrier->input && proxy_has_body(exchange)) {
+        if (carrier->input_trailer) exchange->proxy.body_lost = true; /* it is made one with the request */
         relay_give_trailer(relay, carrier->input_trailer);
         carrier->input_trailer = NULL;
         relay_finish(relay, send, hold);

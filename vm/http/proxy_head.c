@@ -34,8 +34,7 @@ static bool proxy_head_passes(const struct http_exchange *exchange, const struct
 {
     const struct http_request *request = &exchange->request;
     const struct http_verdict *verdict = exchange->verdict;
-    unsigned flags = field_flags(field->known);
-    if (field->hop || (flags & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING))) return false;
+    if (field->hop || field_is_for_one_hop(field->name, field->known)) return false;
     if (field->known == HTTP_FIELD_HOST || field->known == HTTP_FIELD_EXPECT) return false;
     if (field->known == HTTP_FIELD_MAX_FORWARDS && exchange->proxy.counts_forwards) return false;
     if (field->known == HTTP_FIELD_TRAILER && request->body.kind != HTTP_BODY_CHUNKED &&
@@ -169,8 +168,7 @@ static void proxy_head_put_passing(struct exchange_carrier *carrier, struct head
 {
     for (uint32_t i = 0; i < answer->field_count; i++) {
         const struct http_field *field = &answer->fields[i];
-        if (field->hop || (field_flags(field->known) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING)))
-            continue;
+        if (field->hop || field_is_for_one_hop(field->name, field->known)) continue;
         if (field->known == HTTP_FIELD_TRAILER && !trailer_passes) continue;
         carrier_put_field(carrier, writer, field->name, field->value);
     }

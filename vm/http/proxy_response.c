@@ -21,6 +21,7 @@ void proxy_on_read(void *owner, struct buffer *owned_buffer, cy_err err)
     struct http_proxy *proxy = &exchange->proxy;
     if (owned_buffer) {
         proxy->received_any = true;
+        if (CY_UNLIKELY(proxy->kept != NULL)) buffer_unref(&proxy->kept);
         err = input_append(&proxy->upstream->input, owned_buffer, server_buffers(exchange->carrier->server));
         if (cy_failed(err)) {
             proxy_fail(exchange, 503, "cannot take in the response", err);

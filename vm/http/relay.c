@@ -24,7 +24,7 @@ void relay_begin(struct relay *relay, const struct http_framing *framing, bool c
     relay->chunked_out = chunked_out;
     relay->trailers_out = false;
     relay->ended = framing->kind == HTTP_BODY_NONE;
-    relay->piped = false;
+    relay->piped = relay->moved = false;
     relay->trailer = NULL;
     relay->passed_bytes = 0;
 }
@@ -53,12 +53,14 @@ static void relay_add_part(struct loop_send *send, cy_bytes part)
 }
 
 /* Pieces lie in one buffer, each behind the one before, so a small one can slide down to it if the buffer is ours. */
-static void relay_add_piece(struct loop_send *send, uint32_t first_piece, cy_bytes piece, bool may_move)
+static void relay_add_piece(struct relay *relay, struct loop_send *send, uint32_t first_piece, cy_bytes piece,
+                            bool may_move)
 {
     if (may_move && send->part_count > first_piece && piece.count <= RELAY_SMALL_PIECE_BYTES) {
         cy_bytes *before = &send->parts[send->part_count - 1];
         memmove((uint8_t *)(uintptr_t)before->data + before->count, piece.data, piece.count);
         before->count += piece.count;
+        relay->moved = true;
         return;
     }
     relay_add_part(send, piece);
@@ -79,7 +81,7 @@ static void relay_keep_trailer(struct relay *relay, struct buffer_pool *pool, cy
 /* Drops, in place, the lines that a trailer must not set (RFC 9110 section 6.5.1). */
 static void relay_filter_trailer(struct buffer *trailer)
 {
-    const unsigned dropped_flags = HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING | HTTP_FIELD_FLAG_FORBIDDEN;
+    const unsigned dropped_flags = HTTP_FIELD_FLAG_FORBIDDEN | HTTP_FIELD_FLAG_HEAD_ONLY;
     cy_bytes section = buffer_view(trailer);
     uint32_t kept = 0;
     while (section.count > 0) {
@@ -88,7 +90,8 @@ static void relay_filter_trailer(struct buffer *trailer)
         cy_bytes name = cy_bytes_slice(line, 0, cy_bytes_find(line, ':'));
         uint8_t id = field_identify(name);
         section = cy_bytes_skip(section, line_bytes);
-        if ((field_flags(id) & dropped_flags) || field_is_forwarding(name, id)) continue;
+        if ((field_flags(id) & dropped_flags) || field_is_for_one_hop(name, id)) continue;
+        if (field_is_forwarding(name, id)) continue;
         memmove(trailer->data + kept, line.data, line.count);
         kept += (uint32_t)line.count;
     }
@@ -165,7 +168,7 @@ enum relay_result relay_fill(struct relay *relay, struct buffer *input, struct l
             relay_keep_trailer(relay, input->pool, piece);
             continue;
         }
-        relay_add_piece(send, first_piece, piece, !buffer_is_foreign(input));
+        relay_add_piece(relay, send, first_piece, piece, !buffer_is_foreign(input));
         data_bytes += piece.count;
         full = send->part_count + RELAY_TAIL_PARTS >= LOOP_SEND_PARTS_MAX;
     }

@@ -21,6 +21,7 @@ struct relay {
     bool chunked_out;
     bool trailers_out; /* trailers are kept without chunks too: relay_take_trailer */
     bool ended;        /* the last part has been given out */
+    bool moved;        /* small pieces were: what it was fed with cannot be read again */
     bool piped;        /* has begun to come in pipes: goes on so to its end */
     struct buffer *trailer;
 };

@@ -153,8 +153,7 @@ bool respond_interim(struct http_exchange *exchange, uint16_t status, cy_bytes r
     head_open(&writer, server_buffers(carrier->server), bytes_max);
     carrier->type->put_status(carrier, &writer, status, reason);
     for (uint32_t i = 0; i < field_count; i++) {
-        if (fields[i].hop || field_flags(fields[i].known) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING))
-            continue;
+        if (fields[i].hop || field_is_for_one_hop(fields[i].name, fields[i].known)) continue;
         carrier_put_field(carrier, &writer, fields[i].name, fields[i].value);
     }
     carrier->type->put_end(carrier, &writer, true);

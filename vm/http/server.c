@@ -35,6 +35,7 @@ static void server_default_bounds(struct http_server_options *options)
     server_default(&options->header_timeout_ms, SERVER_HEADER_TIMEOUT_MS);
     server_default(&options->keep_alive_ms, SERVER_KEEP_ALIVE_MS);
     server_default(&options->body_idle_timeout_ms, SERVER_BODY_IDLE_MS);
+    server_default(&options->half_close_ms, LIMIT_HTTP_HALF_CLOSE_MS);
     server_default(&options->min_rate, LIMIT_HTTP_MIN_RATE);
     server_default(&options->min_rate_grace_ms, LIMIT_HTTP_MIN_RATE_GRACE_MS);
     server_default(&options->stop_ms, LIMIT_HTTP_STOP_MS);
@@ -51,6 +52,7 @@ void http_server_set_bounds(struct http_server *server, const struct http_server
     server->options.header_timeout_ms = bounds.header_timeout_ms;
     server->options.keep_alive_ms = bounds.keep_alive_ms;
     server->options.body_idle_timeout_ms = bounds.body_idle_timeout_ms;
+    server->options.half_close_ms = bounds.half_close_ms;
     server->options.min_rate = bounds.min_rate;
     server->options.min_rate_grace_ms = bounds.min_rate_grace_ms;
     server->options.head_bytes_max = bounds.head_bytes_max;
@@ -67,7 +69,8 @@ cy_err http_server_new(const struct http_server_options *options, struct http_se
     server_default_bounds(&server->options);
     server_default(&server->options.connections_max, LIMIT_CONNECTIONS);
     struct spare_watch *watch = loop_spares(server->options.loop);
-    spare_init(&server->spare_exchanges, watch, sizeof(struct http_exchange), LIMIT_HTTP_SPARE);
+    spare_init_pages(&server->spare_exchanges, watch, sizeof(struct http_exchange), LIMIT_HTTP_SPARE,
+                     sizeof(void *));
     spare_init(&server->spare_connections, watch, sizeof(struct http_connection), LIMIT_HTTP_SPARE);
     spare_init(&server->spare_writes, watch, sizeof(struct connection_write), LIMIT_HTTP_SPARE);
     tunnel_init_spares(&server->spare_tunnels, watch);
@@ -181,7 +184,7 @@ void server_serve(struct http_listener *listener, struct stream *owned_stream)
     if (listener->tls &&
         cy_failed(tls_server_stream(listener->tls, connection_alpn(server), owned_stream, &owned_stream)))
         return;
-    connection_start(server, owned_stream);
+    connection_start(server, listener, owned_stream);
 }
 
 /* Places for who waits. Whoever holds a body or an answer may stay for LIMIT_HTTP_OWING_MS, so a table that is full may
@@ -249,13 +252,29 @@ cy_err http_server_listen(struct http_server *server, int owned_descriptor)
     return http_server_listen_tls(server, owned_descriptor, NULL, NULL);
 }
 
-void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
+static uint32_t server_retire(const struct http_listener *listener)
 {
+    uint32_t count = 0;
+    for (struct server_connection *one = listener->server->connections, *next; one; one = next) {
+        next = one->next;
+        if (one->listener != listener || one->retires) continue;
+        one->retires = true;
+        count++;
+        one->type->drain(one);
+    }
+    return count;
+}
+
+uint32_t http_listener_set_tls(struct http_listener *listener, struct tls_server *tls)
+{
+    uint32_t retired_count = 0;
     for (; listener; listener = listener->sibling) {
         struct tls_server *before = listener->tls;
         listener->tls = tls ? tls_server_ref(tls) : NULL;
+        if (!tls_server_asks_the_same(before, tls)) retired_count += server_retire(listener);
         tls_server_unref(&before);
     }
+    return retired_count;
 }
 
 cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor, struct tls_server *tls,
@@ -308,7 +327,7 @@ cy_err http_server_adopt(struct http_server *server, struct stream *owned_stream
         stream_close(&owned_stream);
         return CY_ERR(CLOSED);
     }
-    return connection_start(server, owned_stream) ? CY_OK : CY_ERR(TOO_MANY);
+    return connection_start(server, NULL, owned_stream) ? CY_OK : CY_ERR(TOO_MANY);
 }
 
 /* -- the end --------------------------------------------------------------------------------------------- */
@@ -433,6 +452,12 @@ void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*
     loop_timer_set(server->options.loop, &server->idle_timer, idle_ms);
     loop_timer_set(server->options.loop, &server->stop_timer, server->options.stop_ms);
     server_check_drained(server);
+}
+
+void http_server_end_idle(struct http_server *server)
+{
+    CHECK(server->draining);
+    loop_timer_set(server->options.loop, &server->idle_timer, 0);
 }
 
 void http_server_set_access_log(struct http_server *server, struct access_log *access_log)

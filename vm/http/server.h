@@ -29,6 +29,8 @@ struct http_listener;
 struct tls_server;
 struct address_range;
 
+#define HTTP_HALF_CLOSE_NONE HTTP_MIN_RATE_NONE
+
 struct http_server_options {
     struct loop *loop;
     struct log *log;
@@ -41,8 +43,11 @@ struct http_server_options {
     uint32_t header_timeout_ms;    /* from the first byte of a head to its end; 0: 30,000 */
     uint32_t keep_alive_ms;        /* idle between requests; 0: 75,000 */
     uint32_t body_idle_timeout_ms; /* 0: 60,000 */
-    uint32_t connections_max;      /* 0: LIMIT_CONNECTIONS */
-    bool refuses_http2;            /* its preface is a malformed request then, and TLS does not offer it */
+    /* From a client's FIN behind its whole request to its answer's beginning: it has left then; 0:
+     * LIMIT_HTTP_HALF_CLOSE_MS, HTTP_HALF_CLOSE_NONE: it has left at once. HTTP/1 alone: HTTP/2 tells the two apart. */
+    uint32_t half_close_ms;
+    uint32_t connections_max;   /* 0: LIMIT_CONNECTIONS */
+    bool refuses_http2;         /* its preface is a malformed request then, and TLS does not offer it */
     uint32_t min_rate;          /* bytes per second that a client must send of its body, or read of an answer;
                                     * 0: LIMIT_HTTP_MIN_RATE, HTTP_MIN_RATE_NONE: none */
     uint32_t min_rate_grace_ms; /* 0: LIMIT_HTTP_MIN_RATE_GRACE_MS */
@@ -60,8 +65,10 @@ CY_NODISCARD cy_err http_server_listen(struct http_server *server, int owned_des
 /* The same behind TLS (a reference is taken; NULL: plain). The listener is the server's own. */
 CY_NODISCARD cy_err http_server_listen_tls(struct http_server *server, int owned_descriptor,
                                            struct tls_server *tls, struct http_listener **listener_out);
-/* What new connections get from now on; those there are keep what they have. NULL: plain. */
-void http_listener_set_tls(struct http_listener *listener, struct tls_server *tls);
+/* What new connections get from now on (NULL: plain); those there are keep what they have. Where clients have to show
+ * something else than before (tls_server_asks_the_same), nothing new begins on connections that the listener let in:
+ * those between two requests are closed, the others after what runs, as when the server drains. Gives their number. */
+uint32_t http_listener_set_tls(struct http_listener *listener, struct tls_server *tls);
 /* Its connections begin with a PROXY protocol header, which says who the client is: behind a load balancer.
  * `trusted_count` 0: every peer may say so; else others are closed. TOO_MANY past PROXY_PROTOCOL_PEERS. */
 CY_NODISCARD cy_err http_listener_want_header(struct http_listener *listener,
@@ -82,6 +89,8 @@ void http_server_stop_now(struct http_server *server);
 /* The same where others serve already: clients between two requests may send another one, answered with Connection:
  * close, for `idle_ms`. */
 void http_server_hand_over(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context));
+/* While it hands over: the time of clients between two requests is over now; what runs keeps its own. */
+void http_server_end_idle(struct http_server *server);
 /* From the next request on. NULL: none. */
 void http_server_set_access_log(struct http_server *server, struct access_log *access_log);
 /* Cuts everything off. on_gone is called for exchanges that wait for an answer. Operations of the loop are

@@ -25,6 +25,7 @@ static struct http_connection *connection_of(struct exchange_carrier *carrier)
 }
 
 static void connection_on_written(struct stream_write *write);
+static void connection_on_half_close_timer(struct timer *timer);
 static cy_bytes connection_peer_text(struct exchange_carrier *carrier);
 
 /* -- memory ---------------------------------------------------------------------------------------------- */
@@ -36,6 +37,7 @@ static bool connection_take_write(struct http_connection *connection)
     if (!write) write = mem_alloc_zeroed(sizeof *write);
     if (!write) return false;
     write->write.done = connection_on_written;
+    write->half_close_timer.fire = connection_on_half_close_timer;
     write->connection = connection;
     connection->write = write;
     connection->carrier.send = &write->write.send;
@@ -48,6 +50,12 @@ static void connection_give_write(struct http_connection *connection)
     spare_put(&connection->carrier.server->spare_writes, connection->write);
     connection->write = NULL;
     connection->carrier.send = NULL;
+}
+
+static void connection_end_half_close(struct http_connection *connection)
+{
+    if (connection->write && timer_is_set(&connection->write->half_close_timer))
+        loop_timer_clear(connection->carrier.server->options.loop, &connection->write->half_close_timer);
 }
 
 static void connection_recycle(struct http_connection *connection)
@@ -72,6 +80,7 @@ void connection_close(struct http_connection *connection)
     if (connection->carrier.exchange && server->options.access_log)
         connection_peer_text(&connection->carrier);
     loop_timer_clear(server->options.loop, &connection->carrier.timer);
+    connection_end_half_close(connection);
     buffer_unref(&connection->carrier.input);
     stream_close(&connection->stream);
     server_client_left(server);
@@ -222,7 +231,7 @@ static void connection_hand_over_h2(struct http_connection *connection)
     if (connection->carrier.input) stream_unread(stream, connection->carrier.input);
     connection->carrier.input = NULL;
     connection->stream = NULL;
-    h2_server_start(server, stream);
+    h2_server_start(server, &connection->listed, stream);
     server_client_left(server);
     connection_recycle(connection);
     server_check_drained(server);
@@ -323,17 +332,36 @@ static void connection_on_data(struct http_connection *connection, struct buffer
         exchange_on_input(connection->carrier.exchange);
 }
 
-/* FIN. After a complete request the client may still want its answer; inside one it has given up. */
+/* Behind a whole request a client that has only finished sending and one that has left look alike: both send FIN. So
+ * the first is given some time for its answer to begin; the second would hold an upstream for as long as that thinks.
+ * When the answer goes out, who has left resets. A timer of its own, which no interim answer disturbs. */
+static void connection_on_half_close_timer(struct timer *timer)
+{
+    struct http_connection *connection =
+        CY_CONTAINER_OF(timer, struct connection_write, half_close_timer)->connection;
+    struct http_exchange *exchange = connection->carrier.exchange;
+    CHECK(connection->stream);
+    if (exchange && !exchange_answer_has_begun(exchange)) exchange_client_gone(exchange, CY_ERR(CLOSED));
+}
+
+/* FIN. After a whole request the client may still want its answer; inside one it has given up. */
 static void connection_on_end(struct http_connection *connection)
 {
-    connection->carrier.input_ended = true;
+    const struct http_server_options *options = &connection->carrier.server->options;
     struct http_exchange *exchange = connection->carrier.exchange;
-    if (connection->carrier.tunnel)
+    connection->carrier.input_ended = true;
+    if (connection->carrier.tunnel) {
         tunnel_on_input(connection->carrier.tunnel);
-    else if (!exchange || exchange->phase == EXCHANGE_HEAD)
+    } else if (!exchange || exchange->phase == EXCHANGE_HEAD) {
         connection_close(connection);
-    else
+    } else if (exchange_answer_has_begun(exchange)) {
         exchange_on_input(exchange);
+    } else if (options->half_close_ms == HTTP_HALF_CLOSE_NONE) {
+        exchange_client_gone(exchange, CY_ERR(CLOSED));
+    } else {
+        loop_timer_set(options->loop, &connection->write->half_close_timer, options->half_close_ms);
+        exchange_on_input(exchange);
+    }
 }
 
 static void connection_on_read(struct stream_read *read)
@@ -500,7 +528,8 @@ static void connection_on_ready(struct stream_ready *ready)
         connection_close(connection);
 }
 
-bool connection_start(struct http_server *server, struct stream *owned_stream)
+bool connection_start(struct http_server *server, const struct http_listener *listener,
+                      struct stream *owned_stream)
 {
     struct http_connection *connection = NULL;
     if (server_has_room(server)) {
@@ -513,7 +542,7 @@ bool connection_start(struct http_server *server, struct stream *owned_stream)
     }
     memset(connection, 0, sizeof *connection);
     connection->carrier.type = &connection_carrier_type;
-    connection->listed.type = &connection_listed_type;
+    connection->listed = (struct server_connection){.type = &connection_listed_type, .listener = listener};
     connection->carrier.server = server;
     connection->carrier.timer.fire = connection_on_timer;
     connection->stream = owned_stream;
@@ -530,13 +559,19 @@ bool connection_start(struct http_server *server, struct stream *owned_stream)
     return true;
 }
 
+/* Nothing follows on it. */
+static bool connection_goes(const struct http_connection *connection)
+{
+    return connection->carrier.server->draining || connection->listed.retires;
+}
+
 static void connection_next(struct http_connection *connection)
 {
     struct http_server *server = connection->carrier.server;
     exchange_free(connection->carrier.exchange);
     connection->carrier.exchange = NULL;
     carrier_drop_empty_input(&connection->carrier);
-    if (server->draining || (connection->carrier.input_ended && !connection->carrier.input)) {
+    if (connection_goes(connection) || (connection->carrier.input_ended && !connection->carrier.input)) {
         connection_finish(connection, true); /* the answer said that it may send more */
         return;
     }
@@ -565,7 +600,7 @@ static bool connection_takes_pipes(const struct exchange_carrier *carrier)
 static bool connection_may_keep(const struct exchange_carrier *carrier, bool length_known)
 {
     const struct http_exchange *exchange = carrier->exchange;
-    if (!exchange->client_keeps || carrier->server->draining) return false;
+    if (!exchange->client_keeps || connection_goes((const struct http_connection *)carrier)) return false;
     if (carrier->input_ended && !carrier->input) return false;
     if (exchange->request.protocol == HTTP_1_0 && !length_known) return false;
     /* Nobody can know whether a client that waits for 100 will send its body after a final answer. */

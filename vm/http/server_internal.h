@@ -14,7 +14,8 @@
  *   - The exchange, respond.c and proxy*.c know their carrier only as carrier.h has it.
  *   - One exchange per connection at a time. Bytes of later requests wait in the carrier's input, and while any
  *     wait the connection is not read: a client can make us hold one buffer, not more.
- *   - While nothing waits a read is outstanding, so that a client that goes away is seen at once.
+ *   - While nothing waits a read is outstanding, so that a client that goes away is seen: at once, or where it may only
+ *     have finished sending (FIN behind an HTTP/1 request), when its answer has not begun after half_close_ms.
  *   - An exchange's memory stays until no write that points into it is outstanding.
  */
 #ifndef CY_HTTP_SERVER_INTERNAL_H
@@ -42,6 +43,9 @@ struct http_proxy {
     bool head_complete;   /* of the final response */
     bool stream_ended;    /* the server will send no more */
     bool retried;
+    bool body_lost;      /* more of the request's body was taken than `kept` holds */
+    struct buffer *kept; /* what the first of it was taken from, at kept_begin; until an answer begins */
+    uint32_t kept_begin;
     uint64_t start_ns, head_ns; /* when it began, and when the head of the final response came; 0: not yet */
     bool counts_forwards;       /* OPTIONS or TRACE with Max-Forwards: the upstream gets `forwards_left` */
     uint32_t forwards_left;
@@ -103,10 +107,11 @@ enum connection_timer {
     CONNECTION_TIMER_LINGER
 };
 
-/* What a write of an HTTP/1 connection takes: half of all that a connection has, so idle ones have none. */
+/* What an HTTP/1 connection has for an exchange's sake, its write above all: half of it all, so idle ones have none. */
 struct connection_write {
     struct stream_write write;
     struct http_connection *connection;
+    struct timer half_close_timer; /* set by a FIN before the answer began; may run into it, to no effect */
 };
 
 /* What the server knows of a connection, whatever is spoken on it, and before anything is: a place in its list, and how
@@ -123,6 +128,9 @@ struct server_connection_type {
 struct server_connection {
     const struct server_connection_type *type;
     struct server_connection *next, *previous;
+    const struct http_listener
+        *listener; /* that let it in, for the server lives as long; NULL: it came otherwise */
+    bool retires;  /* nothing new begins on it */
 };
 
 /* The HTTP/1 carrier. */
@@ -201,8 +209,9 @@ void server_serve(struct http_listener *listener, struct stream *owned_stream);
 void intake_start(struct http_listener *listener, struct stream *owned_stream);
 
 /* -- server_connection.c -- */
-/* False when there was no room for it, or no memory: it is closed then. */
-bool connection_start(struct http_server *server, struct stream *owned_stream);
+/* False when there was no room for it, or no memory: it is closed then. `listener` NULL: none let it in. */
+bool connection_start(struct http_server *server, const struct http_listener *listener,
+                      struct stream *owned_stream);
 /* The protocols that it speaks, for tls_server_stream. */
 cy_bytes connection_alpn(const struct http_server *server);
 void connection_close(struct http_connection *connection);
@@ -226,6 +235,12 @@ void exchange_on_written(struct http_exchange *exchange);
 void exchange_client_gone(struct http_exchange *exchange, cy_err err);
 /* One of carrier.h's kinds. */
 void exchange_on_timeout(struct http_exchange *exchange, unsigned kind);
+
+/* Of the final answer; an interim one promises nothing. */
+static inline bool exchange_answer_has_begun(const struct http_exchange *exchange)
+{
+    return exchange->status != 0 || exchange->pending_status != 0;
+}
 
 /* -- exchange_record.c -- */
 /* Its end: time and, where there is a log, its line. */
@@ -261,8 +276,7 @@ void proxy_cancel(struct http_exchange *exchange);
 /* The upstream failed. Answers 502 or 504, or breaks the client's connection when an answer has begun. `err` stands in
  * the log behind `cause`; OK where that says everything. */
 void proxy_fail(struct http_exchange *exchange, uint16_t status, const char *cause, cy_err err);
-/* True when the connection was a reused one that died before answering and the request goes out again on a
- * new one. */
+/* True when there is no answer and the request goes out again on a new connection. */
 bool proxy_retry(struct http_exchange *exchange);
 
 /* -- tunnel.c -- */

@@ -23,8 +23,9 @@ static cy_err verdict_blame(cy_bytes part, cy_bytes *fault_out)
 /* A program may set no field that frames a message or manages a connection; those are ours. */
 static cy_err verdict_check_name(cy_bytes name, cy_bytes *fault_out)
 {
-    const unsigned refused = HTTP_FIELD_FLAG_FORBIDDEN | HTTP_FIELD_FLAG_FRAMING | HTTP_FIELD_FLAG_HOP;
-    if (!field_is_token(name) || (field_flags(field_identify(name)) & refused))
+    uint8_t id = field_identify(name);
+    if (!field_is_token(name) || (field_flags(id) & HTTP_FIELD_FLAG_FORBIDDEN) ||
+        field_is_for_one_hop(name, id))
         return verdict_blame(name, fault_out);
     return CY_OK;
 }

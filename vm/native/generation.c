@@ -2,12 +2,14 @@
  *
  * vm/native/generation.c: see generation.h.
  *
- * Secrets: the bytes of keys lie in the sealed file and in what configure was given; copies on the way are wiped.
+ * Secrets: the bytes of keys lie in the sealed file and in what configure was given; copies on the way lie
+ *          in builders of secrets, which are wiped.
  * Invariant: generation_parse accepts exactly what generation_load wrote; every length is compared with the bytes
  *            left.
  */
 #include "vm/native/generation.h"
 
+#include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/base/mem.h"
 #include "vm/sys/file.h"
@@ -40,7 +42,7 @@ static cy_err generation_put_file(struct builder *out, const struct path_rules *
                                   size_t bytes_max, const char *limit, struct builder *message)
 {
     struct builder content;
-    builder_init(&content);
+    builder_init_secret(&content);
     cy_err err = generation_read(rules, path, bytes_max, &content);
     if (cy_failed(err)) {
         char why[128];
@@ -55,6 +57,7 @@ static cy_err generation_put_file(struct builder *out, const struct path_rules *
 
 cy_err generation_read_file(const struct generation_plan *plan, const char *path, struct builder *content_out)
 {
+    CHECK(content_out->is_secret);
     return generation_read(plan->rules, path, LIMIT_GENERATION_FILE_BYTES, content_out);
 }
 
@@ -67,13 +70,12 @@ void generation_want(struct builder *wanted, cy_bytes path)
 static void generation_put_extra(const struct generation_plan *plan, cy_bytes path, struct builder *out)
 {
     struct builder content;
-    builder_init(&content);
+    builder_init_secret(&content);
     cy_err err = generation_read_file(plan, (const char *)path.data, &content);
     builder_u32(out, err.code);
     builder_u32(out, (uint32_t)err.detail);
     generation_put(out, path);
     generation_put(out, cy_failed(err) ? CY_BYTES_NONE : builder_view(&content));
-    if (content.data) explicit_bzero(content.data, content.count); /* keys, perhaps */
     builder_fini(&content);
 }
 
@@ -92,6 +94,7 @@ static void generation_put_extras(const struct generation_plan *plan, cy_bytes w
 cy_err generation_load(const struct generation_plan *plan, cy_bytes wanted, struct builder *out,
                        struct builder *message)
 {
+    CHECK(out->is_secret);
     if (wanted.count > 0 && wanted.data[wanted.count - 1] != 0) return CY_ERR(BAD_FORMAT);
     builder_bytes(out, CY_BYTES("CYGN"));
     builder_u32(out, GENERATION_VERSION);

@@ -44,7 +44,8 @@ struct generation {
     cy_bytes extras; /* for generation_find_extra */
 };
 
-/* Reads program and files anew. `message` gets the text for people when one cannot be read. */
+/* Reads program and files anew, into a builder of secrets. `message` gets the text for people when one cannot be read.
+ */
 CY_NODISCARD cy_err generation_load(const struct generation_plan *plan, cy_bytes wanted,
                                     struct builder *bytes_out, struct builder *message);
 /* `wanted` of the above: paths, each with a NUL behind it. */
@@ -52,7 +53,7 @@ void generation_want(struct builder *wanted, cy_bytes path);
 /* False when it is not among them. `err_out`: why it could not be read. */
 CY_NODISCARD bool generation_find_extra(cy_bytes extras, cy_bytes path, cy_bytes *content_out,
                                         cy_err *err_out);
-/* One file, as generation_load reads those of the plan. */
+/* One file, as generation_load reads those of the plan, into a builder of secrets. */
 CY_NODISCARD cy_err generation_read_file(const struct generation_plan *plan, const char *path,
                                          struct builder *content_out);
 CY_NODISCARD cy_err generation_parse(cy_bytes bytes, struct generation *generation_out);

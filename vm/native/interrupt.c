@@ -54,7 +54,10 @@ void interrupt_close(struct runtime *runtime) { interrupt_end(runtime, false); }
 
 void interrupt_hand_over(struct runtime *runtime)
 {
-    runtime->interrupt.handed_over = runtime->interrupt.descriptor >= 0;
+    struct interrupt *interrupt = &runtime->interrupt;
+    /* Perhaps once more, before a loop's turn has given them back from the time before. */
+    interrupt->handed_over = interrupt->descriptor >= 0 || interrupt->wanted_back;
+    interrupt->wanted_back = false;
     interrupt_end(runtime, true);
 }
 

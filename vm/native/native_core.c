@@ -14,6 +14,7 @@
 #include "vm/run/task.h"
 #include "vm/run/vm.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -143,14 +144,17 @@ static bool native_core_is_decimal(cy_bytes text)
 enum native_outcome native_to_float(struct native_call *call)
 {
     cy_value value = call->args[0];
+    double number;
     switch (value.tag) {
     case TAG_FLOAT: return native_return(call, value);
     case TAG_INT: return native_return(call, value_float((double)value.as.i));
     case TAG_STR:
         /* A NUL stands behind a str's bytes, and the text has none inside once it is decimal. */
-        if (native_core_is_decimal(string_bytes(value)))
-            return native_return(call, value_float(strtod((const char *)string_bytes(value).data, NULL)));
-        return native_core_no_number(call, "float");
+        if (!native_core_is_decimal(string_bytes(value))) return native_core_no_number(call, "float");
+        number = strtod((const char *)string_bytes(value).data, NULL);
+        if (!isinf(number)) return native_return(call, value_float(number));
+        return native_fail(call, CY_ERR(VALUE), "float: \"%.*s\" is outside the range of a float",
+                           CY_BYTES_ARG(cy_bytes_slice(string_bytes(value), 0, 64)));
     default: return native_core_no_number(call, "float");
     }
 }

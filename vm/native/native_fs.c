@@ -82,25 +82,38 @@ static struct file_patience native_fs_patience(struct native_fs_job *job)
     return (struct file_patience){job, native_fs_grow, native_fs_wait};
 }
 
+/* "f/" names a folder, which is no file to read or write. */
+static bool native_fs_names_folder(const struct native_fs_job *job)
+{
+    return job->shown.count > 0 && job->shown.data[job->shown.count - 1] == '/';
+}
+
 static cy_err native_fs_work_read(struct native_fs_job *job)
 {
+    if (native_fs_names_folder(job)) {
+        CY_TRY(file_below_stat(job->root, native_fs_path(job), &job->status));
+        return job->status.kind == FILE_KIND_FOLDER ? CY_ERR(IS_FOLDER) : CY_ERR(NOT_FOLDER);
+    }
     struct file_patience patience = native_fs_patience(job);
     return file_below_read(job->root, native_fs_path(job), job->bytes_max, &patience, &job->content);
 }
 static cy_err native_fs_work_write(struct native_fs_job *job)
 {
+    if (native_fs_names_folder(job)) return CY_ERR(IS_FOLDER);
     struct file_patience patience = native_fs_patience(job);
     return file_below_write(job->root, native_fs_path(job), builder_view(&job->content), FILE_WRITE_REPLACE,
                             &patience);
 }
 static cy_err native_fs_work_append(struct native_fs_job *job)
 {
+    if (native_fs_names_folder(job)) return CY_ERR(IS_FOLDER);
     struct file_patience patience = native_fs_patience(job);
     return file_below_write(job->root, native_fs_path(job), builder_view(&job->content), FILE_WRITE_APPEND,
                             &patience);
 }
 static cy_err native_fs_work_write_atomic(struct native_fs_job *job)
 {
+    if (native_fs_names_folder(job)) return CY_ERR(IS_FOLDER);
     return file_below_write_atomic(job->root, native_fs_path(job), builder_view(&job->content));
 }
 static cy_err native_fs_work_exists(struct native_fs_job *job)
@@ -226,11 +239,27 @@ static void native_fs_work(struct job *base)
     if (job->job.abandoned) native_fs_undo(job);
 }
 
+/* The path, with a NUL as the language writes it. */
+static void native_fs_show(struct builder *out, cy_bytes path)
+{
+    for (size_t at = 0; at <= path.count;) {
+        cy_bytes part = cy_bytes_slice(path, at, at + cy_bytes_find(cy_bytes_skip(path, at), '\0'));
+        builder_bytes(out, part);
+        at += part.count + 1;
+        if (at <= path.count) builder_text(out, "\\u{0}");
+    }
+}
+
 static void native_fs_describe(struct builder *out, const char *name, cy_bytes path, cy_err err, bool korean)
 {
     char why[128];
-    builder_printf(out, "%s: %.*s: %s", name, CY_BYTES_ARG(cy_bytes_slice(path, 0, LIMIT_PATH_BYTES)),
-                   cy_err_describe(err, korean, why, sizeof why));
+    builder_printf(out, "%s: ", name);
+    native_fs_show(out, cy_bytes_slice(path, 0, LIMIT_PATH_BYTES));
+    builder_printf(out, ": %s", cy_err_describe(err, korean, why, sizeof why));
+    if (cy_is(err, CY_ERR_VALUE) && path.count == 0)
+        builder_text(out, korean ? " (빈 경로)" : " (an empty path)");
+    if (cy_is(err, CY_ERR_VALUE) && path.count > 0)
+        builder_text(out, korean ? " (경로에는 NUL을 쓸 수 없습니다)" : " (a path holds no NUL)");
     if (cy_is(err, CY_ERR_PERMISSION) && err.detail == 0)
         builder_text(out,
                      korean ? " (--allow read=폴더, write=폴더 참고)" : " (see --allow read=DIR, write=DIR)");

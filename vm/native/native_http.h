@@ -21,7 +21,7 @@ struct native_http_bound {
     const char *name;
     size_t offset, bytes; /* in the struct that is filled */
     int64_t min, max;
-    bool zero_is_none; /* 0 is HTTP_MIN_RATE_NONE */
+    bool zero_is_none; /* 0 is HTTP_MIN_RATE_NONE, HTTP_HALF_CLOSE_NONE: one number */
 };
 enum native_http_taken { NATIVE_HTTP_TAKEN, NATIVE_HTTP_UNKNOWN, NATIVE_HTTP_BAD /* the call has failed */ };
 enum native_http_taken native_http_take_time(struct native_call *call, const char *native, cy_bytes name,

@@ -37,6 +37,7 @@ static const struct native_http_bound native_http_server_rows[] = {
     BOUND_TIME("header_ms", http_server_options, header_timeout_ms),
     BOUND_TIME("keep_alive_ms", http_server_options, keep_alive_ms),
     BOUND_TIME("body_ms", http_server_options, body_idle_timeout_ms),
+    {"half_close_ms", BOUND(http_server_options, half_close_ms), 0, LIMIT_TIMEOUT_MS, true},
     BOUND_TIME("min_rate_grace_ms", http_server_options, min_rate_grace_ms),
     BOUND_TIME("stop_ms", http_server_options, stop_ms),
     BOUND_RATE(http_server_options),

@@ -9,6 +9,7 @@
  */
 #include "vm/native/native_regex.h"
 #include "vm/base/limits.h"
+#include "vm/base/text.h"
 #include "vm/native/native_bodies.h"
 #include "vm/native/option.h"
 #include "vm/run/heap.h"
@@ -375,11 +376,24 @@ static enum native_outcome native_regex_find_body(struct native_call *call, stru
 {
     return native_regex_one(call, work, (size_t)native_regex_from(call), REGEX_FIND);
 }
+/* A byte that only looks like the inside of a letter, in text that is not UTF-8, is a place as any other. */
+static bool native_regex_in_letter(cy_bytes text, size_t offset)
+{
+    if (regex_is_boundary(text, offset)) return false;
+    for (size_t back = 1; back <= 3 && back <= offset; back++) {
+        uint32_t code_point;
+        size_t length;
+        if (!regex_is_boundary(text, offset - back)) continue;
+        return text_decode(cy_bytes_skip(text, offset - back), &code_point, &length) && length > back;
+    }
+    return false;
+}
+
 enum native_outcome native_regex_find(struct native_call *call)
 {
     cy_bytes text = string_bytes(call->args[1]);
     int64_t from = native_regex_from(call);
-    if (from < 0 || (uint64_t)from > text.count || !regex_is_boundary(text, (size_t)from))
+    if (from < 0 || (uint64_t)from > text.count || native_regex_in_letter(text, (size_t)from))
         return native_fail(call, CY_ERR(INDEX), "regex.find: from %lld is outside 0..%zu, or inside a letter",
                            (long long)from, text.count);
     return native_regex_run(call, "regex.find", 1, native_regex_find_body);

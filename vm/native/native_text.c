@@ -273,28 +273,54 @@ enum native_outcome native_text_compare(struct native_call *call)
 /* The distance of two words takes the product of their lengths; a letter pair is a few ns. */
 enum { NATIVE_TEXT_PAIRS_PER_STEP = 8 };
 
+/* Between two turns, which end between two words. What `nearest` points at is the call's arguments. */
+struct native_text_nearing {
+    struct nearest nearest;
+    size_t index; /* of the next word */
+    size_t best_index;
+    uint64_t steps;
+};
+
+/* Offers the next word. NATIVE_FAIL when it cannot be compared. */
+static enum native_outcome native_text_near(struct native_call *call, struct native_text_nearing *nearing)
+{
+    struct nearest *nearest = &nearing->nearest;
+    cy_value word = list_get(call->args[1], nearing->index);
+    if (word.tag != TAG_STR)
+        return native_fail(call, CY_ERR(TYPE), "text.nearest: item %zu must be str, not %s", nearing->index,
+                           value_kind_text(call->vm, word));
+    size_t bytes = string_bytes(word).count, wanted_bytes = nearest->wanted.count;
+    if (bytes > 0 && wanted_bytes > LIMIT_NEAREST_PAIRS / bytes)
+        return native_fail(call, CY_ERR(LIMIT),
+                           "text.nearest: item %zu and the word are too long: %zu and %zu bytes "
+                           "(NEAREST_PAIRS: %d, multiplied)",
+                           nearing->index, bytes, wanted_bytes, LIMIT_NEAREST_PAIRS);
+    uint64_t steps = 1 + wanted_bytes * bytes / NATIVE_TEXT_PAIRS_PER_STEP;
+    nearing->steps += steps;
+    if (nearing->steps > LIMIT_WALK_STEPS) return native_fail_reason(call, CY_ERR(LIMIT), "text.nearest");
+    native_charge(call, steps);
+    size_t distance = nearest->best.count ? nearest->best_distance : SIZE_MAX;
+    nearest_offer(nearest, string_bytes(word));
+    if (nearest->no_memory) return native_fail_reason(call, CY_ERR(NO_MEMORY), "text.nearest");
+    if (nearest->best.count && nearest->best_distance < distance) nearing->best_index = nearing->index;
+    nearing->index++;
+    return NATIVE_DONE;
+}
+
 enum native_outcome native_text_nearest(struct native_call *call)
 {
-    cy_value known = call->args[1];
-    uint64_t steps = 0, word_bytes = native_text_arg(call, 0).count;
-    struct nearest nearest;
-    nearest_init(&nearest, native_text_arg(call, 0));
-    nearest.bytes_max = SIZE_MAX; /* an answer, charged below, and no hint */
-    cy_value best = value_nil();
-    for (size_t i = 0; i < list_count(known); i++) {
-        cy_value word = list_get(known, i);
-        if (word.tag != TAG_STR)
-            return native_fail(call, CY_ERR(TYPE), "text.nearest: item %zu must be str, not %s", i,
-                               value_kind_text(call->vm, word));
-        steps += 1 + word_bytes * string_bytes(word).count / NATIVE_TEXT_PAIRS_PER_STEP;
-        if (steps > LIMIT_WALK_STEPS) return native_fail_reason(call, CY_ERR(LIMIT), "text.nearest");
-        size_t distance = nearest.best.count ? nearest.best_distance : SIZE_MAX;
-        nearest_offer(&nearest, string_bytes(word));
-        if (nearest.no_memory) return native_fail_reason(call, CY_ERR(NO_MEMORY), "text.nearest");
-        if (nearest.best.count && nearest.best_distance < distance) best = word;
+    struct native_text_nearing nearing;
+    if (!native_resume(call, &nearing, sizeof nearing)) {
+        nearing.index = nearing.best_index = nearing.steps = 0;
+        nearest_init(&nearing.nearest, native_text_arg(call, 0));
+        nearing.nearest.bytes_max = SIZE_MAX; /* an answer, which is charged, and no hint */
     }
-    native_charge(call, steps);
-    return native_return(call, value_ref(best));
+    while (nearing.index < list_count(call->args[1])) {
+        if (native_text_near(call, &nearing) == NATIVE_FAIL) return NATIVE_FAIL;
+        if (native_turn_over(call)) return native_pause(call, &nearing, sizeof nearing, NULL, "text.nearest");
+    }
+    if (!nearing.nearest.best.count) return native_return(call, value_nil());
+    return native_return(call, value_ref(list_get(call->args[1], nearing.best_index)));
 }
 
 /* -- taking apart and joining -------------------------------------------------------------------------- */

@@ -58,7 +58,6 @@ static void native_tls_files_fini(struct native_tls_files *files)
     while (files->read) {
         struct native_tls_content *content = files->read;
         files->read = content->next;
-        if (content->bytes.data) explicit_bzero(content->bytes.data, content->bytes.count);
         builder_fini(&content->bytes);
         mem_free(content);
     }
@@ -104,7 +103,7 @@ static bool native_tls_read_now(struct native_tls_files *files, cy_bytes path, i
     if (content) {
         content->next = files->read;
         files->read = content;
-        builder_init(&content->bytes);
+        builder_init_secret(&content->bytes);
         err = generation_read_file(&runtime->plan, (const char *)path.data, &content->bytes);
         out->content = builder_view(&content->bytes);
     }

@@ -4,7 +4,7 @@
  *
  * In:   events, whose depth yaml_walk has bounded. Out: one owned root value.
  * Invariant: every value made is owned by exactly one place: a frame, a node already in its parent, or the root.
- *       An explicit stack, no recursion.
+ *       An explicit stack, no recursion. A long document takes several turns, in pieces of some nodes.
  * Not here: reading YAML (yaml_walk.c), duplicate keys (the program).
  */
 #include "vm/native/native_yaml.h"
@@ -12,6 +12,7 @@
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
 #include "vm/native/native_bodies.h"
+#include "vm/run/heap.h"
 #include "vm/run/native_call.h"
 #include "vm/run/object.h"
 #include "vm/run/vm.h"
@@ -45,8 +46,14 @@ static const char *const native_yaml_words[NATIVE_YAML_WORD_COUNT] = {
     "kind", "line", "column", "value", "quoted", "items", "entries", "key", "scalar", "list", "map",
 };
 
+/* Of the budget: what making a node takes, about a microsecond. */
+enum { NATIVE_YAML_EVENT_STEPS = 8 };
+
+/* On the heap from the start: the events of the walk know its address. */
 struct native_yaml {
     struct vm *vm;
+    struct yaml_walk *walk; /* counted on the heap; NULL: not begun */
+    struct yaml_walk_fault fault;
     cy_value words[NATIVE_YAML_WORD_COUNT];
     struct native_yaml_frame frames[LIMIT_YAML_DEPTH];
     uint32_t depth;
@@ -178,6 +185,7 @@ static cy_err native_yaml_scalar(struct native_yaml *yaml, const struct yaml_wal
 static cy_err native_yaml_on_event(void *context, const struct yaml_walk_event *event)
 {
     struct native_yaml *yaml = context;
+    vm_work(yaml->vm, NATIVE_YAML_EVENT_STEPS);
     switch (event->kind) {
     case YAML_WALK_SCALAR: return native_yaml_scalar(yaml, event);
     case YAML_WALK_LIST_BEGIN:
@@ -188,33 +196,73 @@ static cy_err native_yaml_on_event(void *context, const struct yaml_walk_event *
     UNREACHABLE();
 }
 
-static void native_yaml_let_go(struct native_yaml *yaml)
+/* Drops whatever it holds and itself. */
+static void native_yaml_free(struct vm *vm, void *work)
 {
+    struct native_yaml *yaml = work;
     while (yaml->depth > 0) {
         struct native_yaml_frame *frame = &yaml->frames[--yaml->depth];
-        value_unref(yaml->vm, frame->children);
-        value_unref(yaml->vm, frame->key);
+        value_unref(vm, frame->children);
+        value_unref(vm, frame->key);
     }
-    for (size_t i = 0; i < NATIVE_YAML_WORD_COUNT; i++) value_unref(yaml->vm, yaml->words[i]);
+    for (size_t i = 0; i < NATIVE_YAML_WORD_COUNT; i++) value_unref(vm, yaml->words[i]);
+    value_unref(vm, yaml->root);
+    yaml_walk_fault_fini(&yaml->fault);
+    if (yaml->walk) heap_uncount(vm, YAML_WALK_HELD_BYTES);
+    yaml_walk_free(&yaml->walk);
+    heap_free(vm, yaml, sizeof *yaml);
+}
+
+static cy_err native_yaml_start(struct native_yaml *yaml, cy_bytes text, bool korean)
+{
+    struct yaml_walk_options options = {.korean = korean, .on_event = native_yaml_on_event, .context = yaml};
+    for (size_t i = 0; i < NATIVE_YAML_WORD_COUNT; i++)
+        CY_TRY(string_new(yaml->vm, cy_bytes_from_text(native_yaml_words[i]), &yaml->words[i]));
+    if (!heap_count(yaml->vm, YAML_WALK_HELD_BYTES)) return CY_ERR(NO_MEMORY);
+    cy_err err = yaml_walk_new(text, &options, &yaml->fault, &yaml->walk);
+    if (cy_failed(err)) heap_uncount(yaml->vm, YAML_WALK_HELD_BYTES);
+    return err;
+}
+
+static struct native_yaml *native_yaml_new(struct vm *vm)
+{
+    struct native_yaml *yaml = heap_alloc(vm, sizeof *yaml);
+    if (!yaml) return NULL;
+    yaml->vm = vm;
+    yaml->walk = NULL;
+    yaml->depth = 0;
+    yaml->root = value_nil();
+    for (size_t i = 0; i < NATIVE_YAML_WORD_COUNT; i++) yaml->words[i] = value_nil();
+    yaml_walk_fault_init(&yaml->fault);
+    return yaml;
+}
+
+/* One piece, charged. */
+static cy_err native_yaml_piece(struct native_yaml *yaml, bool *more_out)
+{
+    uint64_t steps = 0;
+    cy_err err = yaml_walk_go(yaml->walk, &steps, more_out);
+    vm_work(yaml->vm, steps);
+    return err;
 }
 
 cy_err native_yaml_read(struct vm *vm, cy_bytes text, bool korean, struct yaml_walk_fault *fault,
                         cy_value *owned_out)
 {
-    struct native_yaml yaml = {.vm = vm, .root = value_nil()};
-    cy_err err = CY_OK;
-    for (size_t i = 0; i < NATIVE_YAML_WORD_COUNT; i++) yaml.words[i] = value_nil();
-    for (size_t i = 0; i < NATIVE_YAML_WORD_COUNT && !cy_failed(err); i++)
-        err = string_new(vm, cy_bytes_from_text(native_yaml_words[i]), &yaml.words[i]);
-    struct yaml_walk_options options = {.korean = korean, .on_event = native_yaml_on_event, .context = &yaml};
-    if (!cy_failed(err)) err = yaml_walk(text, &options, fault);
-    native_yaml_let_go(&yaml);
-    if (cy_failed(err)) {
-        value_unref(vm, yaml.root);
-        return err;
+    struct native_yaml *yaml = native_yaml_new(vm);
+    if (!yaml) return CY_ERR(NO_MEMORY);
+    bool more = true;
+    cy_err err = native_yaml_start(yaml, text, korean);
+    while (more && !cy_failed(err)) err = native_yaml_piece(yaml, &more);
+    struct yaml_walk_fault told = yaml->fault; /* to who asked, whose empty one goes with the rest */
+    yaml->fault = *fault;
+    *fault = told;
+    if (!cy_failed(err)) {
+        *owned_out = yaml->root;
+        yaml->root = value_nil();
     }
-    *owned_out = yaml.root;
-    return CY_OK;
+    native_yaml_free(vm, yaml);
+    return err;
 }
 
 /* Fails with "file:line:column: message" and data {line, column}. */
@@ -241,15 +289,23 @@ static enum native_outcome native_yaml_fail(struct native_call *call, cy_err err
 
 enum native_outcome native_yaml_parse(struct native_call *call)
 {
-    cy_bytes text = string_bytes(call->args[0]);
     cy_bytes file = native_has_arg(call, 1) ? string_bytes(call->args[1]) : CY_BYTES_NONE;
-    struct yaml_walk_fault fault;
-    yaml_walk_fault_init(&fault);
-    cy_value root;
-    native_charge(call, text.count / 100);
-    cy_err err = native_yaml_read(call->vm, text, vm_korean(call->vm), &fault, &root);
-    enum native_outcome outcome =
-        cy_failed(err) ? native_yaml_fail(call, err, file, &fault) : native_return(call, root);
-    yaml_walk_fault_fini(&fault);
+    struct native_yaml *yaml = call->fiber ? native_work(call) : NULL;
+    bool kept = yaml != NULL, more = true;
+    cy_err err = CY_OK;
+    if (!kept) {
+        yaml = native_yaml_new(call->vm);
+        if (!yaml) return native_fail_reason(call, CY_ERR(NO_MEMORY), "yaml.parse");
+        err = native_yaml_start(yaml, string_bytes(call->args[0]), vm_korean(call->vm));
+    }
+    while (more && !cy_failed(err)) {
+        err = native_yaml_piece(yaml, &more);
+        if (!more || cy_failed(err) || !native_turn_over(call)) continue;
+        if (!kept) native_keep_work(call, yaml, native_yaml_free);
+        return NATIVE_AGAIN;
+    }
+    enum native_outcome outcome = cy_failed(err) ? native_yaml_fail(call, err, file, &yaml->fault)
+                                                 : native_return(call, value_ref(yaml->root));
+    if (!kept) native_yaml_free(call->vm, yaml); /* else whoever calls us does */
     return outcome;
 }

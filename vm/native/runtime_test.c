@@ -28,10 +28,13 @@ static void runtime_test_ended(struct vm *vm, void *context, enum call_outcome o
     run->ended = true;
     run->failed = outcome != CALL_RETURNED;
     if (outcome == CALL_FAILED) vm_describe_error(vm, value, &run->why);
-    if (outcome == CALL_STOPPED) builder_text(&run->why, cy_err_text(stop, run->runtime->options->korean));
+    if (outcome == CALL_STOPPED && value_is_error(vm, value)) vm_describe_error(vm, value, &run->why);
+    if (outcome == CALL_STOPPED && run->why.count == 0)
+        builder_text(&run->why, cy_err_text(stop, run->runtime->options->korean)); /* no memory for where */
 }
 
-/* Starts the test and waits for its end; without one, nothing could wake it any more, and it is stopped. */
+/* Starts the test and waits for its end. Tasks that wait for one another are told so by the wait that closes the circle
+ * (task_join.c); a test that the end of the run overtakes is stopped. */
 static void runtime_test_one(struct runtime_test_run *run, struct instance *instance, cy_bytes name)
 {
     struct runtime *runtime = run->runtime;

@@ -171,11 +171,14 @@ static void serve_drained(void *context)
     if (--((struct runtime *)context)->serving.undrained_count == 0) serve_finish(context);
 }
 
-/* `idle_ms` 0: clients between two requests are closed now. */
+/* `idle_ms` 0: clients between two requests are closed now, also where an earlier stop left them more time. */
 static void serve_stop(struct runtime *runtime, uint32_t idle_ms)
 {
     struct serving *serving = &runtime->serving;
-    if (serving->stopping) return;
+    if (serving->stopping) {
+        if (idle_ms == 0 && serving->undrained_count > 0) http_server_end_idle(runtime->server);
+        return;
+    }
     serving->stopping = true;
     if (runtime->server && serving->ready) {
         serving->undrained_count = serving->admin_server ? 2 : 1;
@@ -253,25 +256,31 @@ static void serve_signal_ready(struct loop_op *op)
     loop_ready(runtime->serving.signals_socket, &runtime->serving.signals_ready);
 }
 
+/* What may fail of being woken. */
 static cy_err serve_watch(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    if (runtime->link)
+        return loop_socket_watch(runtime->loop, worker_link_descriptor(runtime->link), &serving->link_socket);
+    serving->signals_timer.fire = serve_on_signals_timer;
+    interrupt_hand_over(runtime);
+    static const int signals[] = {SIGTERM, SIGINT};
+    CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &serving->signals_descriptor));
+    return loop_socket_watch(runtime->loop, serving->signals_descriptor, &serving->signals_socket);
+}
+
+/* Not before the call cannot fail any more: what is outstanding ends with a turn of the loop, and a program that
+ * catches the failure may call again before that. */
+static void serve_await_orders(struct runtime *runtime)
 {
     struct serving *serving = &runtime->serving;
     serving->link_ready.op.done = serve_link_ready;
     serving->signals_ready.op.done = serve_signal_ready;
     serving->link_ready.want_read = serving->signals_ready.want_read = true;
-    if (runtime->link) {
-        CY_TRY(
-            loop_socket_watch(runtime->loop, worker_link_descriptor(runtime->link), &serving->link_socket));
+    if (runtime->link)
         loop_ready(serving->link_socket, &serving->link_ready);
-        return CY_OK;
-    }
-    serving->signals_timer.fire = serve_on_signals_timer;
-    interrupt_hand_over(runtime);
-    static const int signals[] = {SIGTERM, SIGINT};
-    CY_TRY(signals_open(signals, CY_COUNT_OF(signals), &serving->signals_descriptor));
-    CY_TRY(loop_socket_watch(runtime->loop, serving->signals_descriptor, &serving->signals_socket));
-    loop_ready(serving->signals_socket, &serving->signals_ready);
-    return CY_OK;
+    else
+        loop_ready(serving->signals_socket, &serving->signals_ready);
 }
 
 /* -- http.serve ------------------------------------------------------------------------------------------ */
@@ -326,8 +335,9 @@ static enum native_outcome serve_read_options(struct runtime *runtime, struct na
                 call, CY_ERR(VALUE),
                 "http.serve: options are listen (list), banner (str), http2 (bool), access_log (map), "
                 "proxy_protocol (map), admin (str), numbers for header_ms, keep_alive_ms, "
-                "body_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; not \"%.*s\" "
-                "(%s)",
+                "body_ms, half_close_ms, min_rate, min_rate_grace_ms, head_bytes_max, fields_max, stop_ms; "
+                "not "
+                "\"%.*s\" (%s)",
                 CY_BYTES_ARG(name), value_kind_text(call->vm, value));
         }
     }
@@ -377,6 +387,16 @@ static cy_err serve_open_server(struct runtime *runtime)
     return serve_watch(runtime);
 }
 
+/* The call fails: nothing of it may be left, for a program may catch that and call again, or do without. */
+static void serve_undo(struct runtime *runtime)
+{
+    struct serving *serving = &runtime->serving;
+    http_server_free(&runtime->server);
+    if (serving->link_socket) loop_socket_close(&serving->link_socket);
+    if (runtime->loop) serve_leave_signals(runtime);
+    serve_forget_options(serving);
+}
+
 static void serve_cancelled(void *operation) { ((struct runtime *)operation)->serving.active = false; }
 
 enum native_outcome serve_start(struct runtime *runtime, struct native_call *call)
@@ -385,15 +405,16 @@ enum native_outcome serve_start(struct runtime *runtime, struct native_call *cal
         return native_fail(call, CY_ERR(UNSUPPORTED), "http.serve: this process serves already");
     }
     if (serve_read_options(runtime, call) != NATIVE_DONE) {
-        serve_forget_options(&runtime->serving); /* a program may catch this and call again */
+        serve_forget_options(&runtime->serving);
         return NATIVE_FAIL;
     }
     cy_err err = serve_open_server(runtime);
     if (!cy_failed(err)) err = serve_generation_first(runtime);
     if (cy_failed(err)) {
-        if (runtime->loop) serve_leave_signals(runtime); /* a program may catch this and go on */
+        serve_undo(runtime);
         return native_fail(call, err, "http.serve: %s", cy_err_text(err, vm_korean(call->vm)));
     }
+    serve_await_orders(runtime);
     runtime->serving.active = true;
     runtime->serving.ticket = native_wait(call, serve_cancelled, runtime);
     return NATIVE_WAIT;

@@ -241,6 +241,19 @@ void serve_extra_reopen(struct runtime *runtime)
 
 static bool serve_extra_same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
+/* Whether the same listeners want a header, and believe the same peers. */
+static bool serve_extra_same_proxied(const struct serve_extra *a, const struct serve_extra *b)
+{
+    if (a->proxied_count != b->proxied_count) return false;
+    for (uint32_t i = 0; i < a->proxied_count; i++) {
+        const struct serve_proxied *mine = a->proxied[i], *theirs = serve_extra_proxied(b, mine->address);
+        if (!theirs || theirs->trusted_count != mine->trusted_count ||
+            memcmp(theirs->trusted, mine->trusted, mine->trusted_count * sizeof mine->trusted[0]) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* What configure returned. False after a message. */
 static bool serve_extra_of(struct runtime *runtime, cy_value result, struct serve_extra *extra_out)
 {
@@ -309,6 +322,9 @@ void serve_extra_change(struct runtime *runtime, cy_value result)
     if (!same) serve_extra_swap_log(runtime, log);
     serving->extra.admin = NULL;
     /* Whom a listener believes stays as it began: a restart or an upgrade changes it. */
+    if (!serve_extra_same_proxied(&extra, &serving->extra))
+        log_write(&runtime->log, LOG_WARN,
+                  "whose PROXY header an address believes (proxy_protocol) stays as it was until a restart");
     serve_extra_drop_proxied(&extra);
     memcpy(extra.proxied, serving->extra.proxied, sizeof extra.proxied);
     extra.proxied_count = serving->extra.proxied_count;

@@ -125,7 +125,7 @@ cy_err serve_generation_first(struct runtime *runtime)
 {
     struct builder bytes, message;
     uint32_t number = 0;
-    builder_init(&bytes);
+    builder_init_secret(&bytes);
     builder_init(&message);
     cy_err err = runtime->link ? worker_generation(runtime->link, &number, &bytes)
                                : generation_load(&runtime->plan, CY_BYTES_NONE, &bytes, &message);
@@ -133,7 +133,6 @@ cy_err serve_generation_first(struct runtime *runtime)
     if (!cy_failed(err))
         err = serve_generation_start(runtime, builder_view(&bytes), number, serve_generation_first_done);
     builder_fini(&message);
-    if (bytes.data) explicit_bzero(bytes.data, bytes.count); /* keys, perhaps */
     builder_fini(&bytes);
     return err;
 }

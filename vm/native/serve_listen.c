@@ -160,7 +160,12 @@ static void serve_swap(struct runtime *runtime, const struct serve_address *rows
             continue;
         }
         found++;
-        if (row->listener) http_listener_set_tls(row->listener, rows[i].tls);
+        uint32_t retired_count = row->listener ? http_listener_set_tls(row->listener, rows[i].tls) : 0;
+        if (retired_count > 0)
+            log_write(
+                &runtime->log, LOG_INFO,
+                "%s: other things are asked of clients now: %u connections from before end after what runs",
+                rows[i].text, retired_count);
     }
     if (found < serving->listen_count)
         log_write(&runtime->log, LOG_WARN,

@@ -7,7 +7,9 @@
  *       MAP_BEGIN and MAP_END key and value nodes alternate. An empty document gives no event.
  * Refused, each with its place: a second document, anchors, aliases, tags, %TAG directives, text that is not UTF-8,
  *       and whatever libyaml refuses.
- * Bounds: LIMIT_YAML_BYTES, LIMIT_YAML_DEPTH, LIMIT_YAML_NODES.
+ * Method: long documents are walked in pieces of some events (yaml_walk_go), between which others may have a turn.
+ * Bounds: LIMIT_YAML_BYTES, LIMIT_YAML_DEPTH, LIMIT_YAML_NODES, and LIMIT_YAML_PIECE_BYTES for what one event reads:
+ *       libyaml cannot be stopped inside a scalar.
  * Not here: values of the VM (native_yaml.c), duplicate keys and meaning (the program, which knows both places).
  */
 #ifndef CY_NATIVE_YAML_WALK_H
@@ -49,7 +51,21 @@ struct yaml_walk_options {
     void *context;
 };
 
-/* BAD_FORMAT or LIMIT with `fault` filled in, NO_MEMORY, or what on_event returned. Does not wait, keeps nothing. */
+/* A walk under way. */
+struct yaml_walk;
+
+/* LIMIT with `fault` filled in, NO_MEMORY. The text and the fault outlive the walk. */
+CY_NODISCARD cy_err yaml_walk_new(cy_bytes text, const struct yaml_walk_options *options,
+                                  struct yaml_walk_fault *fault, struct yaml_walk **walk_out);
+/* The next piece; `*steps_out` is its price in steps of the budget, without what on_event does, and `*more_out` is
+ * false when the document has ended. BAD_FORMAT or LIMIT with `fault` filled in, NO_MEMORY, or what on_event returned:
+ * then the walk goes on no more. */
+CY_NODISCARD cy_err yaml_walk_go(struct yaml_walk *walk, uint64_t *steps_out, bool *more_out);
+void yaml_walk_free(struct yaml_walk **walk);
+/* What a walk holds between two pieces, about, most of it in libyaml, which counts with no heap. */
+enum { YAML_WALK_HELD_BYTES = 80 << 10 };
+
+/* All of it in one go. */
 CY_NODISCARD cy_err yaml_walk(cy_bytes text, const struct yaml_walk_options *options,
                               struct yaml_walk_fault *fault);
 

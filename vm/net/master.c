@@ -65,7 +65,7 @@ struct master {
     struct master_listeners *listeners;
     int generation; /* sealed descriptor of the accepted one, -1: none yet */
     uint32_t generation_number;
-    struct builder candidate; /* the bytes that `checker` looks at */
+    struct builder candidate; /* the bytes that `checker` looks at; keys lie in them */
     pid_t checker;
     uint64_t checker_end_ms; /* UINT64_MAX: its time was over, and it was told to end */
     struct builder wanted;   /* what checks of the candidate asked for */
@@ -77,7 +77,7 @@ struct master {
     struct builder banner;
     bool stopping;
     bool killed;
-    uint64_t stop_asked_ms; /* when SIGTERM or SIGINT made us stop; 0: neither did */
+    uint64_t stop_asked_ms; /* when the first SIGTERM or SIGINT came; 0: none did */
     uint64_t drain_end_ms;
     uint32_t idle_ms;             /* what STOP tells */
     bool upgrade_told;            /* the log has why it failed; its process has not ended yet */
@@ -147,7 +147,7 @@ static cy_err master_open(struct master *master, const struct master_options *op
     master->log->put = master_log_put;
     master->log->context = master;
     master->counters = options->counters ? options->counters : &master->own_counters;
-    builder_init(&master->candidate);
+    builder_init_secret(&master->candidate);
     builder_init(&master->wanted);
     builder_init(&master->banner);
     master->slots = mem_alloc_zeroed(options->worker_count * sizeof *master->slots);
@@ -374,8 +374,6 @@ static void master_slot_ended(struct master *master, uint32_t index, int status)
 
 static void master_forget_candidate(struct master *master)
 {
-    /* Keys lie in it. */
-    if (master->candidate.data) explicit_bzero(master->candidate.data, master->candidate.capacity);
     builder_clear(&master->candidate);
     builder_clear(&master->wanted);
     master->round_count = 0;
@@ -756,14 +754,32 @@ static bool master_tell(struct master *master)
 
 /* -- the loop -------------------------------------------------------------------------------------------- */
 
-/* SIGTERM, SIGINT. One that comes while we stop is for who does not want to wait: the second one, and the first one
- * where we leave for another reason (our successor serves, or a worker could not start). */
+/* We stop already, for another reason (our successor serves, or a worker could not start), and what runs keeps its
+ * time: a supervisor tells each process of the service once, and cannot know which of them leave. Nothing will come
+ * from who is between two requests, so they need not be waited for any longer. */
+static void master_stop_sooner(struct master *master)
+{
+    char heir[64] = "";
+    if (master->heir > 0)
+        snprintf(heir, sizeof heir, "; process %d, which took over, goes on", (int)master->heir);
+    log_write(master->log, LOG_INFO, "told to stop: what runs is finished%s", heir);
+    if (master->idle_ms == 0) return;
+    master->idle_ms = 0;
+    for (uint32_t i = 0; i < master_slot_count(master); i++)
+        master->slots[i].stop_sent = false; /* once more */
+}
+
+/* SIGTERM, SIGINT. The first one is graceful, whatever we are doing; the second one is for who does not want to wait.
+ */
 static void master_on_stop(struct master *master)
 {
     uint64_t now_ms = master_now_ms();
-    if (!master->stopping) {
+    if (master->stop_asked_ms == 0) {
         master->stop_asked_ms = now_ms;
-        master_stop(master, 0);
+        if (master->stopping)
+            master_stop_sooner(master);
+        else
+            master_stop(master, 0);
     } else if (!master->killed && now_ms - master->stop_asked_ms >= SIGNALS_PAUSE_MS) {
         log_write(master->log, LOG_WARN, "told to stop while stopping: workers are ended without waiting%s",
                   master->heir > 0 ? "; the process that took over goes on" : "");

@@ -9,9 +9,10 @@
  *     ---------------  -------------------------------------------------------------------------------
  *     SIGHUP           load, check in a child; accepted: numbered, sealed, sent to every worker;
  *                      refused: the old one stays
- *     SIGTERM, SIGINT  graceful stop: workers finish what they have; the drain time ends them, or one
- *                      more signal while we stop (SIGNALS_PAUSE_MS behind the first one at least).
- *                      Workers themselves ignore both
+ *     SIGTERM, SIGINT  graceful stop: workers finish what they have; the drain time ends them, or a second
+ *                      signal (SIGNALS_PAUSE_MS behind the first one at least). Where our workers finish
+ *                      already, the first one closes clients between two requests and changes nothing
+ *                      else. Workers themselves ignore both
  *     SIGUSR1          workers reopen logs
  *     SIGUSR2          binary upgrade: the command we were started with is started again, the listeners
  *                      in its hands; once it serves, our workers finish what they have and we leave.
@@ -89,7 +90,8 @@ struct worker_message {
 };
 
 void worker_link_free(struct worker_link **link);
-/* The generation to start with; appends its bytes. Waits for the master; CLOSED when it is gone. */
+/* The generation to start with; appends its bytes to a builder of secrets. Waits for the master; CLOSED when it is
+ * gone. The same one again until worker_ready. */
 CY_NODISCARD cy_err worker_generation(struct worker_link *link, uint32_t *number_out,
                                       struct builder *bytes_out);
 /* A listening descriptor for this worker, opened or kept by the master: "127.0.0.1:80", ":80", "fd@3", "unix:/path".

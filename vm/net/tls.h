@@ -68,6 +68,9 @@ CY_NODISCARD cy_err tls_server_new(const struct tls_server_options *options, str
                                    struct builder *fault);
 struct tls_server *tls_server_ref(struct tls_server *server);
 void tls_server_unref(struct tls_server **server);
+/* Whether clients have to show the same to both (certificates, authorities, revocations): what one let in, the other
+ * would too. NULL: plain, which asks for nothing, and for no TLS either. */
+bool tls_server_asks_the_same(const struct tls_server *a, const struct tls_server *b);
 /* Does a certificate of ours carry this name (lower case, no dot at its end)? */
 bool tls_server_has_name(const struct tls_server *server, cy_bytes name);
 

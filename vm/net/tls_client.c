@@ -43,7 +43,7 @@ static cy_err tls_client_make_digest(struct tls_client *client, const struct tls
                               options->key.content};
     uint8_t out[CRYPTO_DIGEST_BYTES_MAX];
     struct builder text;
-    builder_init(&text);
+    builder_init_secret(&text);
     builder_printf(&text, "%d %d %d %u %d %d ", options->use_system, options->unverified, options->full_only,
                    tls_depth(options->has_depth, options->depth), options->version_min, options->version_max);
     for (size_t i = 0; i < CY_COUNT_OF(parts); i++) {
@@ -52,7 +52,6 @@ static cy_err tls_client_make_digest(struct tls_client *client, const struct tls
     }
     cy_err err = builder_error(&text);
     if (!cy_failed(err)) err = crypto_hash(CRYPTO_SHA256, builder_view(&text), out);
-    if (text.data) OPENSSL_cleanse(text.data, text.count);
     builder_fini(&text);
     if (!cy_failed(err)) memcpy(client->digest, out, sizeof client->digest);
     return err;

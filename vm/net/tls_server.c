@@ -512,6 +512,12 @@ struct tls_server *tls_server_ref(struct tls_server *server)
     return server;
 }
 
+bool tls_server_asks_the_same(const struct tls_server *a, const struct tls_server *b)
+{
+    if (!a || !b) return !a && !b;
+    return memcmp(a->policy, b->policy, sizeof a->policy) == 0;
+}
+
 void tls_server_unref(struct tls_server **server_pointer)
 {
     struct tls_server *server = *server_pointer;

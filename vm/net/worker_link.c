@@ -60,6 +60,8 @@ struct worker_link {
     bool pending_reopen;
     int pending_generation; /* descriptor, -1: none */
     uint32_t pending_number;
+    int first_generation; /* what worker_generation gave, until READY; -1: nothing */
+    uint32_t first_number;
 };
 
 cy_err worker_link_new(int owned_channel, struct worker_link **link_out)
@@ -70,9 +72,15 @@ cy_err worker_link_new(int owned_channel, struct worker_link **link_out)
         return CY_ERR(NO_MEMORY);
     }
     link->channel = owned_channel;
-    link->pending_generation = -1;
+    link->pending_generation = link->first_generation = -1;
     *link_out = link;
     return CY_OK;
+}
+
+static void worker_link_drop_first(struct worker_link *link)
+{
+    if (link->first_generation >= 0) close(link->first_generation);
+    link->first_generation = -1;
 }
 
 void worker_link_free(struct worker_link **link_pointer)
@@ -82,6 +90,7 @@ void worker_link_free(struct worker_link **link_pointer)
     *link_pointer = NULL;
     close(link->channel);
     if (link->pending_generation >= 0) close(link->pending_generation);
+    worker_link_drop_first(link);
     mem_free(link);
 }
 
@@ -163,16 +172,22 @@ static cy_err worker_link_await(struct worker_link *link, enum master_packet_kin
 
 cy_err worker_generation(struct worker_link *link, uint32_t *number_out, struct builder *bytes_out)
 {
+    CHECK(bytes_out->is_secret);
     struct master_packet packet;
     int descriptor = link->pending_generation;
     packet.number = link->pending_number;
     link->pending_generation = -1;
-    if (descriptor < 0) CY_TRY(worker_link_await(link, MASTER_PACKET_GENERATION, &packet, &descriptor));
-    if (descriptor < 0) return CY_ERR(BAD_FORMAT);
-    *number_out = packet.number;
-    cy_err err = file_read_descriptor(descriptor, LIMIT_GENERATION_BYTES, bytes_out);
-    close(descriptor);
-    return err;
+    /* The master sends one before READY; who could not use it and asks again gets the same. */
+    if (descriptor < 0 && link->first_generation < 0)
+        CY_TRY(worker_link_await(link, MASTER_PACKET_GENERATION, &packet, &descriptor));
+    if (descriptor >= 0) {
+        worker_link_drop_first(link);
+        link->first_generation = descriptor;
+        link->first_number = packet.number;
+    }
+    if (link->first_generation < 0) return CY_ERR(BAD_FORMAT);
+    *number_out = link->first_number;
+    return file_read_descriptor(link->first_generation, LIMIT_GENERATION_BYTES, bytes_out);
 }
 
 cy_err worker_listen(struct worker_link *link, cy_bytes text, uint32_t index, int *owned_descriptor_out,
@@ -195,6 +210,7 @@ cy_err worker_listen(struct worker_link *link, cy_bytes text, uint32_t index, in
 /* When the master is gone the answer has no reader, and worker_link_receive will say so. */
 void worker_ready(struct worker_link *link, cy_bytes banner)
 {
+    worker_link_drop_first(link);
     cy_err err = worker_link_send(link, MASTER_PACKET_READY, 0, CY_OK, banner);
     (void)err;
 }
@@ -216,7 +232,7 @@ static void worker_link_hand_generation(struct worker_link *link, struct worker_
     int descriptor = link->pending_generation;
     link->pending_generation = -1;
     struct builder bytes;
-    builder_init(&bytes);
+    builder_init_secret(&bytes);
     cy_err err = file_read_descriptor(descriptor, LIMIT_GENERATION_BYTES, &bytes);
     close(descriptor);
     if (cy_failed(err)) {

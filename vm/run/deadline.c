@@ -109,7 +109,7 @@ void deadline_table_free(struct vm *vm)
 static enum native_outcome deadline_no_task(struct native_call *call, bool ended)
 {
     const char *text = vm_message_text(ended ? MESSAGE_TASK_ENDED : MESSAGE_TASK_OWN, vm_is_korean(call->vm));
-    return native_fail(call, CY_ERR(CLOSED), text, "task.deadline", (long long)LIMIT_TASK_RESULTS);
+    return native_fail(call, CY_ERR(CLOSED), text, "task.deadline");
 }
 
 enum native_outcome task_deadline(struct native_call *call)

@@ -92,6 +92,9 @@ struct fiber {
     struct task *ended_first; /* ended, oldest first, and not waited for */
     struct task *ended_last;
     uint32_t ended_count;
+    /* task_join.c, while it looks for a circle: in which search this fiber was found, and the next one to look at. */
+    uint64_t circle_search;
+    struct fiber *circle_next;
     cy_value
         child_error; /* owned: the first one that nobody waited for and whose task is forgotten; or nil */
 };
@@ -105,7 +108,7 @@ struct task {
     struct fiber *fiber; /* NULL once it has ended */
     cy_value handle;
     enum call_outcome outcome;
-    cy_value result;        /* owned */
+    cy_value result;                   /* owned */
     struct task_join_item *join_first; /* who waits for it, in the order of asking (task_join.c) */
     struct task_join_item *join_last;
     bool unnamed;  /* spawned as a statement: nobody has its handle */
@@ -171,6 +174,8 @@ void task_abandon(struct vm *vm, struct fiber *fiber);       /* the VM ends: not
 void task_free(struct vm *vm, struct task *task);
 /* The task of a handle; NULL when it is none, or its result was taken. */
 struct task *task_of_handle(struct vm *vm, cy_value handle);
+/* Whether a closed handle was that of a task that was cancelled, one of the last TASKS_CANCELLED. */
+bool task_was_cancelled(const struct vm *vm, cy_value handle);
 /* What a waiter gets: the result, or an error with the places of spawning and, unless `waiter` is NULL, of waiting. */
 enum fiber_resume task_take_result(struct vm *vm, struct task *task, struct fiber *waiter,
                                    cy_value *owned_out);

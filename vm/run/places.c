@@ -126,7 +126,8 @@ static void places_format(const struct instance *instance, struct places_frame f
     cy_bytes file = program_string(program, program->modules[function->source->module].file);
     uint32_t line, column, offset = function->offsets[frame.step];
     builder_text(out, before);
-    builder_bytes(out, name.count ? name : CY_BYTES("function"));
+    bool initialises = program->modules[function->source->module].init_function == frame.function;
+    builder_bytes(out, initialises ? CY_BYTES("initialiser") : name.count ? name : CY_BYTES("function"));
     if (function_place(function->source, offset, &line, &column))
         builder_printf(out, " (%.*s:%u:%u)", CY_BYTES_ARG(file), line, column);
     else

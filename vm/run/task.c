@@ -5,8 +5,9 @@
  * In:   SPAWN, the end of fibers.
  * Out:  results and errors, for whoever waits (task_join.c) or for the parent.
  * Invariant: a task's parent is whom its handle belongs to. A task is in parent->children while it runs, and in the
- *       list of ended ones until its result was taken, or nobody can take it any more, or the parent has ended; a
- *       parent ends after all of its children. An error that nobody waited for becomes the parent's.
+ *       list of ended ones until its result was taken, or nobody can take it any more, or the parent has ended: none
+ *       is dropped, and a parent with too many may not spawn more of them. A parent ends after all of its children. An
+ *       error that nobody waited for becomes the parent's.
  */
 #include "vm/run/task.h"
 
@@ -28,6 +29,14 @@ static const struct handle_type task_handle_type = {.name = "task", .close = tas
 struct task *task_of_handle(struct vm *vm, cy_value handle)
 {
     return handle_object(vm, handle, &task_handle_type);
+}
+
+bool task_was_cancelled(const struct vm *vm, cy_value handle)
+{
+    if (handle.tag != TAG_HANDLE) return false;
+    for (uint32_t i = 0; i < LIMIT_TASKS_CANCELLED; i++) /* no handle is 0: generations begin at 1 */
+        if (vm->tasks_cancelled[i] == handle.as.handle) return true;
+    return false;
 }
 
 /* -- the two lists of a parent --------------------------------------------------------------------------- */
@@ -76,6 +85,10 @@ void task_free(struct vm *vm, struct task *task)
 {
     CHECK(!task->fiber && !task->join_first);
     task_unlink(task);
+    if (task->unwanted && task->handle.tag == TAG_HANDLE) {
+        vm->tasks_cancelled[vm->tasks_cancelled_next] = task->handle.as.handle;
+        vm->tasks_cancelled_next = (vm->tasks_cancelled_next + 1) % LIMIT_TASKS_CANCELLED;
+    }
     handle_close(vm, task->handle);
     value_unref(vm, task->result);
     heap_free(vm, task, sizeof *task);
@@ -142,6 +155,9 @@ bool task_spawn(struct fiber *fiber, cy_value *window, const struct run_step *st
     struct vm *vm = fiber->vm;
     uint32_t arg_count = step->x;
     if (fiber->initialising) return error_raise(vm, CY_ERR(UNSUPPORTED), MESSAGE_INIT_WAIT, "spawn");
+    bool unnamed = step[1].op == RUN_DROP && step[1].b == step->b;
+    if (!unnamed && fiber->ended_count >= LIMIT_TASK_RESULTS)
+        return error_raise(vm, CY_ERR(LIMIT), MESSAGE_TASK_RESULTS, (long long)LIMIT_TASK_RESULTS);
     struct task *task = heap_alloc(vm, sizeof *task);
     if (!task) return error_raise_plain(vm, CY_ERR(NO_MEMORY));
     const char *limit;
@@ -152,7 +168,7 @@ bool task_spawn(struct fiber *fiber, cy_value *window, const struct run_step *st
         return task_spawn_failed(vm, err, window, arg_count);
     }
     struct fiber *child = task->fiber;
-    task->unnamed = step[1].op == RUN_DROP && step[1].b == step->b;
+    task->unnamed = unnamed;
     task->spawn_function = (uint32_t)(fiber->frame->function - fiber->instance->functions);
     task->spawn_step = (uint32_t)(step - fiber->frame->function->code);
     task_link_running(task, fiber);
@@ -250,7 +266,6 @@ void task_ended(struct vm *vm, struct fiber *fiber)
         task_join_note(vm, task);
     else if (task->unnamed || task->unwanted)
         task_forget(vm, task);
-    if (parent->ended_count > LIMIT_TASK_RESULTS) task_forget(vm, parent->ended_first);
 }
 
 void task_join_children(struct vm *vm, struct fiber *fiber)

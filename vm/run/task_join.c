@@ -185,22 +185,69 @@ static bool task_join_is_above(const struct fiber *fiber, const struct task *tas
 static enum native_outcome task_join_refuse(struct native_call *call, cy_err err, enum task_join_kind kind,
                                             enum vm_message message)
 {
-    const char *text = vm_message_text(message, vm_is_korean(call->vm));
-    struct builder words;
-    builder_init(&words);
-    if (message == MESSAGE_TASK_OWN)
-        builder_printf(&words, text, task_join_name(kind), (long long)LIMIT_TASK_RESULTS);
-    else
-        builder_printf(&words, text, task_join_name(kind));
-    native_fail(call, err, "%.*s", CY_BYTES_ARG(builder_view(&words)));
-    builder_fini(&words);
-    return NATIVE_FAIL;
+    return native_fail(call, err, vm_message_text(message, vm_is_korean(call->vm)), task_join_name(kind));
 }
+
+/* -- circles --------------------------------------------------------------------------------------------- */
+
+/* Whether nothing but its own running keeps the task from its end, as with a child just spawned, the usual case. */
+static bool task_join_is_free(const struct fiber *fiber)
+{
+    return !fiber->children && !(fiber->state == FIBER_WAITING && fiber->cancel == task_join_cancelled);
+}
+
+static void task_join_found(struct vm *vm, struct fiber *fiber, struct fiber **last)
+{
+    if (fiber->circle_search == vm->circle_search) return;
+    fiber->circle_search = vm->circle_search;
+    fiber->circle_next = NULL;
+    (*last)->circle_next = fiber;
+    *last = fiber;
+}
+
+/* Marks every fiber that cannot end before the calling one: its parent, who waits for it, and theirs in turn. Each
+ * once, and charged, so that the turn ends behind a long search; the memory of a group bounds how many there are. */
+static void task_join_mark_dependents(struct native_call *call)
+{
+    struct vm *vm = call->vm;
+    struct fiber *last = call->fiber;
+    uint64_t steps = 0;
+    last->circle_search = ++vm->circle_search;
+    last->circle_next = NULL;
+    for (struct fiber *at = call->fiber; at; at = at->circle_next) {
+        steps++;
+        if (!at->task) continue;
+        task_join_found(vm, at->task->parent, &last);
+        for (struct task_join_item *item = at->task->join_first; item; item = item->next, steps++)
+            task_join_found(vm, item->join->waiter, &last);
+    }
+    native_charge(call, steps);
+}
+
+/* Whether the wait would never end, because a task of the join cannot end before the one that waits. A race counts like
+ * the others: such a task cannot win it. As every wait is looked at when it begins, no circle ever stands, and the one
+ * that would close it is the one that is told. */
+static bool task_join_closes_circle(struct native_call *call, const struct task_join *join)
+{
+    bool marked = false;
+    for (uint32_t i = 0; i < join->count; i++) {
+        const struct task *task = join->items[i].task;
+        if (!task || !task->fiber || task_join_is_free(task->fiber)) continue;
+        if (!marked) task_join_mark_dependents(call);
+        marked = true;
+        if (task->fiber->circle_search == call->vm->circle_search) return true;
+    }
+    return false;
+}
+
+/* -- natives --------------------------------------------------------------------------------------------- */
 
 /* Puts a task into the join; NATIVE_FAIL when it cannot be waited for. */
 static enum native_outcome task_join_add(struct native_call *call, struct task_join *join, cy_value handle)
 {
     struct task *task = task_of_handle(call->vm, handle);
+    if (!task && task_was_cancelled(call->vm, handle))
+        return task_join_refuse(call, CY_ERR(CANCELLED), join->kind, MESSAGE_TASK_CANCELLED);
     if (!task) return task_join_refuse(call, CY_ERR(CLOSED), join->kind, MESSAGE_TASK_OWN);
     if (task->join_last && task->join_last->join == join)
         return task_join_refuse(call, CY_ERR(VALUE), join->kind, MESSAGE_TASK_TWICE);
@@ -229,7 +276,13 @@ static enum native_outcome task_join_new(struct native_call *call, enum task_joi
 /* Looks at what has ended already, then waits for the rest. */
 static enum native_outcome task_join_begin(struct native_call *call, struct task_join *join)
 {
+    /* First: what the cancelled task waited for does not count. */
     if (join->kind == TASK_JOIN_CANCEL) task_join_decide(join, RESUME_RESULT, value_nil());
+    if (task_join_closes_circle(call, join)) {
+        enum task_join_kind kind = join->kind;
+        task_join_free(join);
+        return task_join_refuse(call, CY_ERR(VALUE), kind, MESSAGE_TASK_CIRCLE);
+    }
     for (uint32_t i = 0; i < join->count; i++)
         if (join->items[i].task && !join->items[i].task->fiber) (void)task_join_take(&join->items[i]);
     if (join->left > 0) {

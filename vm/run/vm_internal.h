@@ -8,6 +8,7 @@
 #ifndef CY_RUN_VM_INTERNAL_H
 #define CY_RUN_VM_INTERNAL_H
 
+#include "vm/base/limits.h"
 #include "vm/base/small.h"
 #include "vm/run/heap.h"
 #include "vm/run/object.h"
@@ -50,7 +51,10 @@ struct vm {
     uint32_t fiber_live_count;
     struct fiber *pool; /* ended fibers kept for the next call, by fiber.next */
     uint32_t pool_count;
-    uint64_t fiber_serial;     /* of the fiber made last */
+    uint64_t fiber_serial;                           /* of the fiber made last */
+    uint64_t tasks_cancelled[LIMIT_TASKS_CANCELLED]; /* the handles of the last ones, in a ring (task.c) */
+    uint32_t tasks_cancelled_next;
+    uint64_t circle_search;    /* of the search for a circle of waits made last (task_join.c) */
     struct fiber *group_first; /* groups with a ready fiber, by group_next */
     struct fiber *group_last;
     uint32_t group_count;

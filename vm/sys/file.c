@@ -52,7 +52,6 @@ static cy_err file_read_rest(int descriptor, off_t offset, size_t bytes_max,
         uint8_t *room = builder_reserve(out, step);
         if (!room) return CY_ERR(NO_MEMORY);
         ssize_t count = file_read_step(descriptor, room, step, offset < 0 ? -1 : offset + (off_t)total_bytes);
-        if (count < 0 && errno == EISDIR) return CY_ERR(BAD_FORMAT);
         if (count < 0 && patience && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             CY_TRY(patience->wait(patience->context, descriptor, false));
             continue;
@@ -143,7 +142,7 @@ cy_err file_write(const char *path, cy_bytes bytes)
 {
     struct stat status;
     bool exists = stat(path, &status) == 0;
-    if (exists && S_ISDIR(status.st_mode)) return CY_ERR(BAD_FORMAT);
+    if (exists && S_ISDIR(status.st_mode)) return CY_ERR(IS_FOLDER);
     if (exists && !S_ISREG(status.st_mode)) return file_write_in_place(path, bytes);
 
     /* A symbolic link stays one: its target is what is replaced. */

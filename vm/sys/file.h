@@ -8,7 +8,7 @@
 #include "vm/base/builder.h"
 #include "vm/base/error.h"
 
-/* Appends the whole file. NOT_FOUND, PERMISSION, TOO_LARGE past `bytes_max`, SYSTEM; a directory is BAD_FORMAT. */
+/* Appends the whole file. NOT_FOUND, PERMISSION, TOO_LARGE past `bytes_max`, SYSTEM; a directory is IS_FOLDER. */
 CY_NODISCARD cy_err file_read(const char *path, size_t bytes_max, struct builder *out);
 /* Writes a new file and renames it over `path`, so that readers see the old or the new one. */
 CY_NODISCARD cy_err file_write(const char *path, cy_bytes bytes);

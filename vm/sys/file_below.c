@@ -26,7 +26,7 @@ static cy_err file_below_open_to_read(const struct beneath_root *root, const cha
     struct stat status;
     if (fstat(*descriptor_out, &status) == 0 && S_ISDIR(status.st_mode)) {
         close(*descriptor_out);
-        return CY_ERR(BAD_FORMAT);
+        return CY_ERR(IS_FOLDER);
     }
     int flags = fcntl(*descriptor_out, F_GETFL);
     if (flags >= 0 && !patient) fcntl(*descriptor_out, F_SETFL, flags & ~O_NONBLOCK);
@@ -49,7 +49,6 @@ static cy_err file_below_open_to_write(const struct beneath_root *root, const ch
 {
     cy_err err =
         beneath_open(root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | flags, 0666, descriptor_out);
-    if (cy_is(err, CY_ERR_SYSTEM) && err.detail == EISDIR) return CY_ERR(BAD_FORMAT);
     CY_TRY(err);
     int now = fcntl(*descriptor_out, F_GETFL);
     if (now >= 0 && !patient) fcntl(*descriptor_out, F_SETFL, now & ~O_NONBLOCK);
@@ -92,7 +91,7 @@ static cy_err file_below_fill(int folder, const char *name, const char *over, cy
 {
     struct stat status;
     bool exists = fstatat(folder, over, &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (exists && S_ISDIR(status.st_mode)) return CY_ERR(BAD_FORMAT);
+    if (exists && S_ISDIR(status.st_mode)) return CY_ERR(IS_FOLDER);
     int descriptor = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor < 0) return cy_err_from_errno(errno);
     cy_err err = file_write_all(descriptor, content);

@@ -3,7 +3,7 @@
  * vm/sys/file_below.h: what one does with files, below a folder that cannot be left (beneath.h).
  *
  * All of these may wait for the disk: for helper threads. Paths end in NUL. Errors: PERMISSION also for a path that
- * leads out; NOT_FOUND, EXISTS, TOO_LARGE, BAD_FORMAT for a folder where a file is wanted, SYSTEM.
+ * leads out; NOT_FOUND, EXISTS, TOO_LARGE, IS_FOLDER where a file is wanted, NOT_FOLDER the other way round, SYSTEM.
  */
 #ifndef CY_SYS_FILE_BELOW_H
 #define CY_SYS_FILE_BELOW_H

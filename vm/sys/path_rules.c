@@ -70,7 +70,7 @@ static cy_err path_rules_deny(struct path_rules_side *side, const char *folder)
 {
     struct stat status;
     if (stat(folder, &status) != 0) return cy_err_from_errno(errno);
-    if (!S_ISDIR(status.st_mode)) return CY_ERR_DETAIL(SYSTEM, ENOTDIR);
+    if (!S_ISDIR(status.st_mode)) return CY_ERR(NOT_FOLDER);
     side->denied[side->denied_count++] = (struct beneath_place){status.st_dev, status.st_ino};
     return CY_OK;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * tests/unit/base/builder_test.c: proves that a builder holds what was appended, that failure is sticky and leaves
- * the bytes before it, and that the text of a float is short, marked as a float, and reads back equal.
+ * the bytes before it, that the text of a float is short, marked as a float, and reads back equal, and that a builder
+ * of secrets gives no block back with something in it.
  */
 #include "vm/base/builder.h"
 
 #include "vm/base/mem.h"
+
+#include "tests/support/secrets.h"
 
 #include <check.h>
 #include <float.h>
@@ -145,6 +148,54 @@ START_TEST(test_text_of_any_float_reads_back_equal)
 }
 END_TEST
 
+#ifdef __linux__
+/* Appends until it has grown several times, writes past the end as readers do, clears, appends again, and ends. */
+static unsigned builder_leaks(void (*init)(struct builder *builder))
+{
+    struct secrets_watch watch;
+    struct builder builder;
+    init(&builder);
+    secrets_watch_begin(&watch, CY_BYTES("s3cret-key"));
+    for (int i = 0; i < 40; i++) builder_text(&builder, "a s3cret-key, ");
+    uint8_t *room = builder_reserve(&builder, 10000);
+    ck_assert_ptr_nonnull(room);
+    memcpy(room + 5000, "s3cret-key", 10); /* not counted */
+    ck_assert_ptr_nonnull(builder_reserve(&builder, 20000));
+    ck_assert_uint_eq(builder.count, 40 * 14);
+    ck_assert_int_eq(memcmp(builder.data + 39 * 14, "a s3cret-key, ", 14), 0);
+    builder_clear(&builder);
+    if (builder.is_secret) ck_assert_ptr_null(memmem(builder.data, builder.capacity, "s3cret", 6));
+    builder_text(&builder, "one more s3cret-key");
+    builder_fini(&builder);
+    ck_assert(!builder.is_secret && !builder.data);
+    return secrets_watch_end(&watch);
+}
+
+START_TEST(test_secrets_are_wiped)
+{
+    ck_assert_uint_gt(builder_leaks(builder_init), 1); /* the watch sees what it is there for */
+    ck_assert_uint_eq(builder_leaks(builder_init_secret), 0);
+}
+END_TEST
+
+/* A growth that fails leaves the block and its bytes where they are. */
+START_TEST(test_secrets_stay_where_growth_fails)
+{
+    struct builder builder;
+    builder_init_secret(&builder);
+    builder_text(&builder, "s3cret-key");
+    mem_fail_after(0);
+    ck_assert_ptr_null(builder_reserve(&builder, 4000));
+    mem_fail_never();
+    ck_assert(builder.failed && cy_bytes_equal(builder_view(&builder), CY_BYTES("s3cret-key")));
+    struct secrets_watch watch;
+    secrets_watch_begin(&watch, CY_BYTES("s3cret-key"));
+    builder_fini(&builder);
+    ck_assert_uint_eq(secrets_watch_end(&watch), 0);
+}
+END_TEST
+#endif
+
 Suite *unit_suite_base_builder(void);
 Suite *unit_suite_base_builder(void)
 {
@@ -157,6 +208,10 @@ Suite *unit_suite_base_builder(void)
     tcase_add_test(tests, test_every_failing_allocation_is_sticky);
     tcase_add_test(tests, test_text_of_floats);
     tcase_add_test(tests, test_text_of_any_float_reads_back_equal);
+#ifdef __linux__
+    tcase_add_test(tests, test_secrets_are_wiped);
+    tcase_add_test(tests, test_secrets_stay_where_growth_fails);
+#endif
     suite_add_tcase(suite, tests);
     return suite;
 }

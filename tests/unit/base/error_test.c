@@ -62,6 +62,8 @@ START_TEST(test_errno_finds_its_row)
     ck_assert(cy_is(cy_err_from_errno(ECONNRESET), CY_ERR_RESET));
     ck_assert(cy_is(cy_err_from_errno(EADDRINUSE), CY_ERR_ADDRESS_IN_USE));
     ck_assert(cy_is(cy_err_from_errno(ENOENT), CY_ERR_NOT_FOUND));
+    ck_assert(cy_is(cy_err_from_errno(ENOTDIR), CY_ERR_NOT_FOLDER));
+    ck_assert(cy_is(cy_err_from_errno(EISDIR), CY_ERR_IS_FOLDER));
     ck_assert(cy_is(cy_err_from_errno(EACCES), CY_ERR_PERMISSION));
     ck_assert(cy_is(cy_err_from_errno(ENOMEM), CY_ERR_NO_MEMORY));
     cy_err other = cy_err_from_errno(EIO);

@@ -47,6 +47,53 @@ START_TEST(test_forwarding_names_are_seen_through_their_spellings)
 }
 END_TEST
 
+/* Every row of the kind, with each of its '-' spelled '_', as a server of CGI's kind cannot tell them apart. */
+START_TEST(test_names_for_one_hop_are_seen_through_their_spellings)
+{
+    const char *yes[] = {"Content_Length",
+                         "content_length",
+                         "Transfer_Encoding",
+                         "TRANSFER_ENCODING",
+                         "Proxy_Connection",
+                         "Keep_Alive",
+                         "HTTP2_Settings",
+                         "Content-Length",
+                         "Transfer-Encoding",
+                         "Connection",
+                         "TE",
+                         "Upgrade",
+                         "Keep-Alive",
+                         "Proxy-Connection",
+                         "HTTP2-Settings"};
+    const char *no[] = {"Content_Type",
+                        "Content__Length",
+                        "Content_Lengths",
+                        "_",
+                        "",
+                        "Content.Length",
+                        "Set_Cookie",
+                        "Transfer_Encodinh",
+                        "Host",
+                        "a-name-that-is-longer-than-any-that-this-table-has_here"};
+    for (size_t i = 0; i < CY_COUNT_OF(yes); i++) {
+        cy_bytes name = cy_bytes_from_text(yes[i]);
+        ck_assert_msg(field_is_for_one_hop(name, field_identify(name)), "%s", yes[i]);
+    }
+    for (size_t i = 0; i < CY_COUNT_OF(no); i++) {
+        cy_bytes name = cy_bytes_from_text(no[i]);
+        ck_assert_msg(!field_is_for_one_hop(name, field_identify(name)), "%s", no[i]);
+    }
+    for (uint8_t id = 1; id < HTTP_FIELD_COUNT; id++) {
+        uint8_t folded[64];
+        cy_bytes name = field_name(id);
+        for (size_t i = 0; i < name.count; i++) folded[i] = name.data[i] == '-' ? '_' : name.data[i];
+        bool is_kind = field_flags(id) & (HTTP_FIELD_FLAG_HOP | HTTP_FIELD_FLAG_FRAMING);
+        cy_bytes other = cy_bytes_of(folded, name.count);
+        ck_assert_int_eq(field_is_for_one_hop(other, field_identify(other)), is_kind);
+    }
+}
+END_TEST
+
 START_TEST(test_every_byte_is_a_token_or_value_byte_as_the_standard_says)
 {
     const char *token_marks = "!#$%&'*+-.^_`|~";
@@ -102,6 +149,7 @@ Suite *unit_suite_http_field(void)
     Suite *suite = suite_create("http_field");
     TCase *cases = tcase_create("field");
     tcase_add_test(cases, test_every_row_is_found_in_any_case);
+    tcase_add_test(cases, test_names_for_one_hop_are_seen_through_their_spellings);
     tcase_add_test(cases, test_forwarding_names_are_seen_through_their_spellings);
     tcase_add_test(cases, test_every_byte_is_a_token_or_value_byte_as_the_standard_says);
     tcase_add_test(cases, test_lists_give_empty_elements_too);

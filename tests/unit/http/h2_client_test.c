@@ -145,6 +145,87 @@ START_TEST(test_what_the_server_did_not_begin_is_sent_again)
 }
 END_TEST
 
+/* gRPC's calls all have a body. What has been taken of it goes out again from its beginning, whether it was whole by
+ * then or not; but it is kept for as long as one buffer holds it, no longer. */
+static void h2_client_refuse(struct h2_peer *far, uint32_t id, bool goaway)
+{
+    if (goaway)
+        h2_peer_frame(far, PEER_GOAWAY, 0, 0, CY_BYTES("\0\0\0\0\0\0\0\0"));
+    else
+        h2_peer_u32(far, PEER_RST, id, NGHTTP2_REFUSED_STREAM);
+}
+
+/* Up to the end of a request: its body, without what DATA frames it came in. */
+static void h2_client_expect_body(struct h2_peer *far, const char *body)
+{
+    struct builder got;
+    struct h2_frame frame;
+    builder_init(&got);
+    do {
+        frame = h2_peer_wait(far);
+        ck_assert_uint_eq(frame.type, PEER_DATA);
+        builder_bytes(&got, frame.payload);
+    } while (!(frame.flags & PEER_END_STREAM));
+    ck_assert(cy_bytes_equal(builder_view(&got), cy_bytes_from_text(body)));
+    builder_fini(&got);
+}
+
+START_TEST(test_a_body_is_sent_again_with_what_the_server_did_not_begin)
+{
+    enum { WHOLE, ENDS_LATER, GOES_ON, WITH_LENGTH, IN_TWO, WITH_TRAILERS, CASES };
+    for (int i = 0; i < 2 * CASES; i++) {
+        int what = i / 2;
+        bool goaway = i & 1, comes_again = what < IN_TWO;
+        struct h2_relay relay;
+        h2_relay_open(&relay, "h2c", "/base", false);
+        h2_peer_head(&relay.peer, 0, 1,
+                     what == WITH_LENGTH
+                         ? ":method: POST\n:scheme: http\n:authority: a\n:path: /\ncontent-length: 5\n"
+                         : ":method: POST\n:scheme: http\n:authority: a\n:path: /\nte: trailers\n");
+        if (what == WHOLE || what == WITH_LENGTH)
+            h2_peer_frame(&relay.peer, PEER_DATA, PEER_END_STREAM, 1, CY_BYTES("hello"));
+        struct h2_peer *far = h2_relay_far(&relay, 0);
+        h2_peer_greet_back(far);
+        struct h2_frame frame = h2_peer_wait(far);
+        ck_assert_uint_eq(frame.type, PEER_HEADERS);
+        uint32_t id = frame.id;
+        if (what != WHOLE && what != WITH_LENGTH) {
+            h2_peer_frame(&relay.peer, PEER_DATA, 0, 1, CY_BYTES("hello"));
+            ck_assert(cy_bytes_equal(h2_peer_wait(far).payload, CY_BYTES("hello")));
+        }
+        if (what == IN_TWO) {
+            h2_peer_frame(&relay.peer, PEER_DATA, 0, 1, CY_BYTES(" you"));
+            ck_assert(cy_bytes_equal(h2_peer_wait(far).payload, CY_BYTES(" you")));
+        }
+        if (what == ENDS_LATER) h2_peer_frame(&relay.peer, PEER_DATA, PEER_END_STREAM, 1, CY_BYTES_NONE);
+        if (what == WITH_TRAILERS) h2_peer_head(&relay.peer, PEER_END_STREAM, 1, "x-request-end: yes\n");
+        if (what == ENDS_LATER || what == WITH_TRAILERS)
+            while (!(h2_peer_wait(far).flags & PEER_END_STREAM)) continue;
+        if (what == WHOLE || what == WITH_LENGTH) h2_client_expect_body(far, "hello");
+        h2_client_refuse(far, id, goaway);
+        if (!comes_again) {
+            ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 502\n"));
+            ck_assert_uint_eq(relay.far_count, 1);
+            h2_relay_close(&relay);
+            continue;
+        }
+        struct h2_peer *second = h2_relay_far(&relay, 1);
+        h2_peer_greet_back(second);
+        id = h2_peer_wait(second).id;
+        if (what == GOES_ON) {
+            ck_assert(cy_bytes_equal(h2_peer_wait(second).payload, CY_BYTES("hello")));
+            h2_peer_frame(&relay.peer, PEER_DATA, PEER_END_STREAM, 1, CY_BYTES(" you"));
+            h2_client_expect_body(second, " you");
+        } else {
+            h2_client_expect_body(second, "hello");
+        }
+        h2_peer_head(second, PEER_END_STREAM, id, ":status: 204\n");
+        ck_assert(h2_peer_has(h2_peer_wait(&relay.peer).payload, ":status: 204\n"));
+        h2_relay_close(&relay);
+    }
+}
+END_TEST
+
 /* Another reset says nothing of the kind: 502. Inside an answer it becomes a reset of the client's stream. */
 START_TEST(test_other_resets_are_failures)
 {
@@ -516,6 +597,7 @@ Suite *unit_suite_http_h2_client(void)
     tcase_add_test(cases, test_streams_share_a_connection);
     tcase_add_test(cases, test_a_full_connection_is_not_the_last);
     tcase_add_test(cases, test_what_the_server_did_not_begin_is_sent_again);
+    tcase_add_test(cases, test_a_body_is_sent_again_with_what_the_server_did_not_begin);
     tcase_add_test(cases, test_other_resets_are_failures);
     tcase_add_test(cases, test_a_client_that_goes_away_cancels_upstream);
     tcase_add_test(cases, test_interim_answers_pass);

@@ -38,6 +38,12 @@ static void h2_relay_on_gone(void *context, struct http_exchange *exchange)
 
 void h2_relay_open(struct h2_relay *relay, const char *scheme, const char *base, bool simulated)
 {
+    h2_relay_open_bounded(relay, scheme, base, simulated, &(struct http_server_options){0});
+}
+
+void h2_relay_open_bounded(struct h2_relay *relay, const char *scheme, const char *base, bool simulated,
+                           const struct http_server_options *bounds)
+{
     struct address address;
     struct stream *near, *far;
     char url[64];
@@ -67,12 +73,13 @@ void h2_relay_open(struct h2_relay *relay, const char *scheme, const char *base,
     ck_assert(!cy_failed(upstream_open(relay->client, cy_bytes_from_text(url), &relay->upstream, NULL)));
     ck_assert(!cy_failed(
         http_verdict_proxy(relay->upstream, NULL, 0, NULL, 0, CY_BYTES_NONE, &relay->verdict, NULL)));
-    const struct http_server_options server = {.loop = relay->loop,
-                                               .log = &relay->log,
-                                               .client = relay->client,
-                                               .context = relay,
-                                               .on_request = h2_relay_on_request,
-                                               .on_gone = h2_relay_on_gone};
+    struct http_server_options server = *bounds;
+    server.loop = relay->loop;
+    server.log = &relay->log;
+    server.client = relay->client;
+    server.context = relay;
+    server.on_request = h2_relay_on_request;
+    server.on_gone = h2_relay_on_gone;
     ck_assert(!cy_failed(http_server_new(&server, &relay->server)));
     ck_assert(!cy_failed(loopback_pair(relay->loop, 0, &near, &far)));
     ck_assert(!cy_failed(http_server_adopt(relay->server, far)));

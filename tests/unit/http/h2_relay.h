@@ -31,6 +31,9 @@ struct h2_relay {
 /* Everything goes to scheme://127.0.0.1:PORT and `base`, from a client that has sent its preface. `simulated`: on a
  * clock that moves only when everybody waits, instead of sockets of this machine. */
 void h2_relay_open(struct h2_relay *relay, const char *scheme, const char *base, bool simulated);
+/* The same with a server that has these bounds. */
+void h2_relay_open_bounded(struct h2_relay *relay, const char *scheme, const char *base, bool simulated,
+                           const struct http_server_options *bounds);
 void h2_relay_close(struct h2_relay *relay);
 /* Turns until that connection has come. */
 struct h2_peer *h2_relay_far(struct h2_relay *relay, unsigned index);

@@ -9,6 +9,7 @@
 #include "vm/http/relay.h"
 
 #include <check.h>
+#include <stdio.h>
 
 static void relay_collect(const struct loop_send *send, struct builder *out)
 {
@@ -102,6 +103,75 @@ START_TEST(test_trailers_arrive_filtered)
 }
 END_TEST
 
+/* RFC 9110 section 6.5.1: what a trailer says comes too late for framing, routing, authentication, caching, conditions
+ * and processing, and a reader that made it one with the head would be told another thing than those before it. */
+START_TEST(test_what_only_a_head_may_say_is_no_trailer)
+{
+    const char *dropped[] = {
+        "Host",
+        "Connection",
+        "Keep-Alive",
+        "Proxy-Connection",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Content-Length",
+        "Upgrade",
+        "HTTP2-Settings",
+        "Expect",
+        "Forwarded",
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Port",
+        "X-Real-IP",
+        "Content_Length",
+        "Transfer_Encoding",
+        "Keep_Alive",
+        "Date",
+        "Content-Type",
+        "Content-Encoding",
+        "Content-Range",
+        "Location",
+        "Cookie",
+        "Set-Cookie",
+        "set-cookie",
+        "Authorization",
+        "WWW-Authenticate",
+        "Proxy-Authorization",
+        "Proxy-Authenticate",
+        "Cache-Control",
+        "Age",
+        "Expires",
+        "Pragma",
+        "Warning",
+        "Vary",
+        "If-Match",
+        "If-None-Match",
+        "If-Modified-Since",
+        "If-Unmodified-Since",
+        "If-Range",
+        "Range",
+        "Origin",
+        "Max-Forwards",
+        "Retry-After",
+    };
+    const char *kept[] = {"ETag", "X-Sum", "Grpc-Status", "Server-Timing", "Digest", "Authentication-Info",
+                          "Agee"};
+    const struct http_framing chunked = {HTTP_BODY_CHUNKED, 0};
+    char input[256], wanted[256];
+    for (size_t i = 0; i < CY_COUNT_OF(dropped); i++) {
+        snprintf(input, sizeof input, "1\r\na\r\n0\r\nX-Sum: 1\r\n%s: 2\r\nB: 3\r\n\r\n", dropped[i]);
+        relay_check(input, &chunked, true, "1\r\na\r\n0\r\nX-Sum: 1\r\nB: 3\r\n\r\n", "a");
+    }
+    for (size_t i = 0; i < CY_COUNT_OF(kept); i++) {
+        snprintf(input, sizeof input, "1\r\na\r\n0\r\nX-One: 1\r\n%s: 2\r\n\r\n", kept[i]);
+        snprintf(wanted, sizeof wanted, "1\r\na\r\n0\r\nX-One: 1\r\n%s: 2\r\n\r\n", kept[i]);
+        relay_check(input, &chunked, true, wanted, "a");
+    }
+}
+END_TEST
+
 START_TEST(test_a_fault_is_passed_up)
 {
     const struct http_framing chunked = {HTTP_BODY_CHUNKED, 0};
@@ -181,6 +251,7 @@ Suite *unit_suite_http_relay(void)
     tcase_add_test(cases, test_foreign_memory_is_not_written);
     tcase_add_test(cases, test_framings_change_and_bytes_stay);
     tcase_add_test(cases, test_trailers_arrive_filtered);
+    tcase_add_test(cases, test_what_only_a_head_may_say_is_no_trailer);
     tcase_add_test(cases, test_a_fault_is_passed_up);
     tcase_add_test(cases, test_small_chunks_are_moved_together);
     suite_add_tcase(suite, cases);

@@ -221,6 +221,30 @@ START_TEST(test_sorting_lists_is_bounded)
 }
 END_TEST
 
+/* Two words at the row and past it; all of one call are bounded by WALK_STEPS, with pauses. */
+START_TEST(test_words_compared_are_bounded)
+{
+    enum { ROOT = 1024 };
+    ck_assert_int_eq(ROOT * ROOT, LIMIT_NEAREST_PAIRS);
+    for (size_t past = 0; past < 2; past++) {
+        cy_value known, word = native_text_test_fill(ROOT, 'a'),
+                        other = native_text_test_fill(ROOT + past, 'a');
+        ((uint8_t *)(uintptr_t)string_bytes(word).data)[0] = 'b'; /* equal words are not compared */
+        ck_assert(!cy_failed(list_new(host.vm, 0, &known)));
+        ck_assert(!cy_failed(list_append(host.vm, &known, value_ref(other))));
+        cy_value said = CALL(text_nearest, word, known);
+        ck_assert(past == 1 || cy_bytes_equal(string_bytes(said), string_bytes(other)));
+        if (past == 0)
+            value_unref(host.vm, said);
+        else
+            native_text_test_says(
+                said, "limit: text.nearest: item 0 and the word are too long: 1025 and 1024 bytes "
+                      "(NEAREST_PAIRS: 1048576, multiplied)");
+        value_unref(host.vm, other);
+    }
+}
+END_TEST
+
 /* Keys that are large too: each look-up is bounded by map_set, and all of one call by this, at the row and one past
  * it. */
 START_TEST(test_keys_of_one_call_are_bounded)
@@ -259,6 +283,7 @@ Suite *unit_suite_native_native_text(void)
     tcase_add_test(tests, test_memory_is_bounded);
     tcase_add_test(tests, test_sorting_agrees_with_order);
     tcase_add_test(tests, test_sorting_lists_is_bounded);
+    tcase_add_test(tests, test_words_compared_are_bounded);
     tcase_add_test(tests, test_keys_of_one_call_are_bounded);
     suite_add_tcase(suite, tests);
     return suite;

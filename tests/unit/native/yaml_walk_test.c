@@ -188,6 +188,65 @@ START_TEST(test_nodes_are_bounded)
 }
 END_TEST
 
+/* A scalar, and what stands between two nodes. */
+START_TEST(test_what_one_event_reads_is_bounded)
+{
+    for (int over = 0; over < 2; over++) {
+        for (int comment = 0; comment < 2; comment++) {
+            struct builder text;
+            builder_init(&text);
+            uint8_t *room = builder_reserve(&text, (size_t)LIMIT_YAML_PIECE_BYTES + (size_t)over);
+            ck_assert_ptr_nonnull(room);
+            memset(room, 'a', (size_t)LIMIT_YAML_PIECE_BYTES + (size_t)over);
+            if (comment) room[0] = '#';
+            text.count = (size_t)LIMIT_YAML_PIECE_BYTES + (size_t)over;
+            cy_err err = yaml_walk_test_limit(&text, "YAML_PIECE_BYTES");
+            ck_assert(over ? cy_is(err, CY_ERR_LIMIT) : !cy_failed(err));
+            builder_fini(&text);
+        }
+    }
+}
+END_TEST
+
+struct yaml_walk_far {
+    const char *text;
+    const char *message;
+    uint32_t column;
+};
+static const struct yaml_walk_far yaml_walk_test_far[] = {
+    {"\xff", "not UTF-8 (byte 0xFF)", 3},
+    {"\xed\x95", "not UTF-8 (byte 0xED)", 3},
+    {"\x01", "control characters are not allowed (U+0001)", 3},
+    {"@",
+     "found character that cannot start any token (while scanning for the next token); a value that starts "
+     "with it "
+     "must be quoted",
+     3},
+};
+
+/* Far behind the beginning, in another piece, and with letters of several bytes before it. */
+START_TEST(test_a_fault_far_behind_has_its_place)
+{
+    const struct yaml_walk_far *row = &yaml_walk_test_far[_i];
+    struct yaml_walk_test_trace trace = {0};
+    struct yaml_walk_fault fault;
+    struct builder text;
+    builder_init(&text);
+    for (int i = 0; i < 60000; i++) builder_text(&text, "- 한글\n");
+    builder_printf(&text, "- %s\n", row->text);
+    builder_init(&trace.text);
+    trace.text.count_max = 1;
+    yaml_walk_fault_init(&fault);
+    ck_assert(cy_is(yaml_walk_test_run(builder_view(&text), false, &trace, &fault), CY_ERR_BAD_FORMAT));
+    ck_assert_str_eq(builder_text_view(&fault.message), row->message);
+    ck_assert_uint_eq(fault.line, 60001);
+    ck_assert_uint_eq(fault.column, row->column);
+    builder_fini(&text);
+    builder_fini(&trace.text);
+    yaml_walk_fault_fini(&fault);
+}
+END_TEST
+
 START_TEST(test_bytes_are_bounded)
 {
     for (int over = 0; over < 2; over++) {
@@ -196,8 +255,8 @@ START_TEST(test_bytes_are_bounded)
         size_t count = (size_t)LIMIT_YAML_BYTES + (size_t)over;
         uint8_t *room = builder_reserve(&text, count);
         ck_assert_ptr_nonnull(room);
-        memset(room, ' ', count);
-        room[0] = 'a';
+        memset(room, 'a', count);
+        for (size_t i = 0; i + 1024 <= count; i += 1024) memcpy(room + i, "\n- ", 3);
         text.count += count;
         cy_err err = yaml_walk_test_limit(&text, "YAML_BYTES");
         ck_assert(over ? cy_is(err, CY_ERR_LIMIT) : !cy_failed(err));
@@ -241,6 +300,8 @@ Suite *unit_suite_native_yaml_walk(void)
     tcase_add_test(tcase, test_a_deep_hostile_text_ends_at_once);
     tcase_add_test(tcase, test_nodes_are_bounded);
     tcase_add_test(tcase, test_bytes_are_bounded);
+    tcase_add_test(tcase, test_what_one_event_reads_is_bounded);
+    tcase_add_loop_test(tcase, test_a_fault_far_behind_has_its_place, 0, CY_COUNT_OF(yaml_walk_test_far));
     tcase_add_test(tcase, test_an_error_of_the_receiver_is_passed_on);
     suite_add_tcase(suite, tcase);
     return suite;

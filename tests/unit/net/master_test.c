@@ -145,7 +145,7 @@ static void master_test_serve(struct master_test_worker *worker, uint32_t index,
 static CY_NORETURN void master_test_work(struct master_world *world, const struct master_result *result)
 {
     struct master_test_worker worker = {.world = world, .link = result->link};
-    builder_init(&worker.generation);
+    builder_init_secret(&worker.generation);
     if (world->end_at_once) _exit(0);
     uint32_t number;
     if (cy_failed(worker_generation(worker.link, &number, &worker.generation)) || number == 0) _exit(70);

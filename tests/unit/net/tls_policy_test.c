@@ -482,6 +482,59 @@ START_TEST(test_sessions_are_resumed_by_any_worker_under_the_same_policy)
 }
 END_TEST
 
+/* Who was let in by one of them stays when the other one takes its place, or has to come anew. */
+START_TEST(test_what_clients_have_to_show_is_compared)
+{
+    struct tls_rig rig = {0};
+    tls_rig_init(&rig, NULL, NULL, NULL);
+    struct tls_certificate own = {.chain = certificate_file("cert.pem", certificate_pem(rig.certificate)),
+                                  .key = certificate_file("key.pem", certificate_key_pem(rig.certificate))};
+    struct tls_file ca = certificate_file("ca.pem", certificate_pem(rig.authority));
+    struct builder none, revoked; /* a list is the issuer's until its next one */
+    builder_init(&none);
+    builder_init(&revoked);
+    builder_bytes(&none, certificate_crl(rig.authority, NULL));
+    builder_bytes(&revoked, certificate_crl(rig.authority, rig.certificate));
+    const struct tls_server_options rows[] = {
+        {.client_certificate = TLS_CLIENT_CERTIFICATE_OFF},
+        {.client_certificate = TLS_CLIENT_CERTIFICATE_OPTIONAL, .client_ca = ca},
+        {.client_certificate = TLS_CLIENT_CERTIFICATE_REQUIRED, .client_ca = ca},
+        {.client_certificate = TLS_CLIENT_CERTIFICATE_REQUIRED, .client_ca = ca, .has_client_depth = true},
+        {.client_certificate = TLS_CLIENT_CERTIFICATE_REQUIRED,
+         .client_ca = ca,
+         .client_crl = certificate_file("crl.pem", builder_view(&none))},
+        {.client_certificate = TLS_CLIENT_CERTIFICATE_REQUIRED,
+         .client_ca = ca,
+         .client_crl = certificate_file("crl.pem", builder_view(&revoked))},
+    };
+    struct tls_server *servers[CY_COUNT_OF(rows)], *again;
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
+        struct builder fault;
+        builder_init(&fault);
+        struct tls_server_options options = rows[i];
+        options.certificates = &own;
+        options.certificate_count = 1;
+        options.ticket_seed = tls_policy_seed;
+        ck_assert(!cy_failed(tls_server_new(&options, &servers[i], &fault)));
+        options.version_min = TLS_VERSION_1_3; /* is not what they show */
+        ck_assert(!cy_failed(tls_server_new(&options, &again, &fault)));
+        ck_assert(tls_server_asks_the_same(servers[i], again));
+        tls_server_unref(&again);
+        builder_fini(&fault);
+    }
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++) {
+        for (size_t j = 0; j < CY_COUNT_OF(rows); j++)
+            ck_assert_int_eq(tls_server_asks_the_same(servers[i], servers[j]), i == j);
+        ck_assert(!tls_server_asks_the_same(NULL, servers[i]) && !tls_server_asks_the_same(servers[i], NULL));
+    }
+    ck_assert(tls_server_asks_the_same(NULL, NULL));
+    for (size_t i = 0; i < CY_COUNT_OF(rows); i++) tls_server_unref(&servers[i]);
+    builder_fini(&none);
+    builder_fini(&revoked);
+    tls_rig_fini(&rig);
+}
+END_TEST
+
 START_TEST(test_ticket_keys_change_by_the_hour)
 {
     struct tls_tickets a, b;
@@ -717,6 +770,7 @@ Suite *unit_suite_net_tls_policy(void)
     tcase_add_loop_test(tests, test_ocsp_staple, 0, 4);
     tcase_add_test(tests, test_each_kind_of_key_has_its_own_staple);
     tcase_add_loop_test(tests, test_sessions_are_resumed_by_any_worker_under_the_same_policy, 0, 2);
+    tcase_add_test(tests, test_what_clients_have_to_show_is_compared);
     tcase_add_test(tests, test_ticket_keys_change_by_the_hour);
     tcase_add_test(tests, test_bad_files_are_named);
     tcase_add_test(tests, test_a_file_past_the_limit_is_not_looked_at);

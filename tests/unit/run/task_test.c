@@ -83,7 +83,7 @@ START_TEST(test_cancel)
     host.wait_count = 0;
     run_all();
     if (!end.ended) ck_abort_msg("%s", run_host_printed(&host));
-    run_source_expect(&end, "closed");
+    run_source_expect(&end, "cancelled");
     run_source_call(&host, "middle", &end);
     vm_complete(host.vm, host.tickets[0], value_nil());
     run_all();
@@ -157,7 +157,7 @@ START_TEST(test_results_do_not_pile_up)
         "export fn statements() { for i in 0..150000 { spawn give(i) if i % 100 == 0 { task.sleep(0) } } }\n"
         "export fn handles() { let first = spawn give(1)\n"
         "    for i in 0..70000 { let t = spawn give(i) if i % 100 == 0 { task.sleep(0) } }\n"
-        "    task.wait(first) }\n"
+        "    return task.wait(first) }\n"
         "export fn main(args) { }\n");
     run_source_call(&host, "statements", &end);
     uint64_t most = 0;
@@ -173,30 +173,61 @@ START_TEST(test_results_do_not_pile_up)
         run_host_wake_all(&host);
         run_all();
     }
-    run_source_expect_report(&end, CALL_FAILED, "(limit TASK_RESULTS: 65536)");
+    run_source_expect(&end, "[1, 1]");
     run_host_close(&host);
 }
 END_TEST
 
-/* LIMIT_TASK_RESULTS of them can be had; with one more the oldest is gone. */
+/* LIMIT_TASK_RESULTS of them can be kept; then spawn is refused, but as a statement, until one is taken. */
 START_TEST(test_task_results)
 {
+    open_source(
+        "import \"task\"\n"
+        "fn give(n) { return n }\n"
+        "export fn f(count) { let all = [] for i in 0..count { all = all + [spawn give(i)] } task.sleep(0)\n"
+        "    spawn give(1) task.sleep(0)\n"
+        "    let said = nil\n"
+        "    try { let t = spawn give(2) task.wait(t) } catch e { said = \"\\(e.kind) \\(e.message)\" }\n"
+        "    let first = task.wait(all[0])\n"
+        "    return [said, first, task.wait(spawn give(3)), task.all(all[1..count])[count - 2]] }\n"
+        "export fn at() { return f(262143) }\n"
+        "export fn past() { return f(262144) }\n"
+        "export fn main(args) { }\n");
+    const char *names[] = {"at", "past"};
+    for (int past = 0; past < 2; past++) {
+        run_source_call(&host, names[past], &end);
+        while (!end.ended) {
+            run_host_wake_all(&host);
+            run_all();
+        }
+        char text[256];
+        const char *said =
+            "\"limit spawn: 262144 tasks of this one have ended and nobody took their results (limit "
+            "TASK_RESULTS): wait for them, or write `spawn` as a statement\"";
+        snprintf(text, sizeof text, "[%s, 0, 3, %d]", past ? said : "nil", LIMIT_TASK_RESULTS - 2 + past);
+        run_source_expect(&end, text);
+    }
+    run_host_close(&host);
+}
+END_TEST
+
+/* A cancelled task is remembered by its handle, the last LIMIT_TASKS_CANCELLED of them. */
+START_TEST(test_tasks_cancelled)
+{
     open_source("import \"task\"\n"
-                "fn give(n) { return n }\n"
-                "fn many(n) { let all = [] for i in 0..n { all = all + [spawn give(i)] } task.sleep(0) "
-                "return task.all(all)[n - 1] }\n"
-                "export fn at() { return many(65536) }\nexport fn past() { return many(65537) }\n"
+                "fn sleeps() { task.sleep(60000) }\n"
+                "fn asks(t) { try { task.wait(t) } catch e { return e.kind } }\n"
+                "export fn f(count) { let first = spawn sleeps() task.cancel(first)\n"
+                "    for i in 0..count { let t = spawn sleeps() task.cancel(t) }\n"
+                "    return asks(first) }\n"
+                "export fn at() { return f(255) }\nexport fn past() { return f(256) }\n"
                 "export fn main(args) { }\n");
     run_source_call(&host, "at", &end);
-    run_host_wake_all(&host);
     run_all();
-    char text[32];
-    snprintf(text, sizeof text, "%d", LIMIT_TASK_RESULTS - 1);
-    run_source_expect(&end, text);
+    run_source_expect(&end, "cancelled");
     run_source_call(&host, "past", &end);
-    run_host_wake_all(&host);
     run_all();
-    run_source_expect_report(&end, CALL_FAILED, "TASK_RESULTS");
+    run_source_expect(&end, "closed");
     run_host_close(&host);
 }
 END_TEST
@@ -337,6 +368,7 @@ Suite *unit_suite_run_task(void)
     tcase_add_test(tests, test_errors_that_nobody_waits_for);
     tcase_add_test(tests, test_results_do_not_pile_up);
     tcase_add_test(tests, test_task_results);
+    tcase_add_test(tests, test_tasks_cancelled);
     tcase_add_test(tests, test_a_task_moves);
     tcase_add_test(tests, test_turns_of_groups);
     tcase_add_test(tests, test_places_across_tasks);

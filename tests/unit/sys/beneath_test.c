@@ -88,9 +88,9 @@ START_TEST(test_what_stays_inside_is_found)
     ck_assert_str_eq(read_it("dir/deep"), "deep");
     ck_assert_str_eq(read_it("sub/../file"), "file");
     ck_assert_str_eq(read_it("no"), "NOT_FOUND");
-    ck_assert_str_eq(read_it("file/x"), "NOT_FOUND");
-    ck_assert_str_eq(read_it("sub"), "BAD_FORMAT");
-    ck_assert_str_eq(read_it("."), "BAD_FORMAT");
+    ck_assert_str_eq(read_it("file/x"), "NOT_FOLDER");
+    ck_assert_str_eq(read_it("sub"), "IS_FOLDER");
+    ck_assert_str_eq(read_it("."), "IS_FOLDER");
 }
 END_TEST
 
@@ -336,9 +336,9 @@ START_TEST(test_files)
     ck_assert(!cy_failed(file_below_stat(&root, "a/b/x", &status)));
     ck_assert_int_eq(status.bytes, 3);
     ck_assert_int_eq(status.kind, FILE_KIND_FILE);
-    ck_assert(cy_is(file_below_write_atomic(&root, "a/b", CY_BYTES("")), CY_ERR_BAD_FORMAT));
+    ck_assert(cy_is(file_below_write_atomic(&root, "a/b", CY_BYTES("")), CY_ERR_IS_FOLDER));
     ck_assert(
-        cy_is(file_below_write(&root, "a/b", CY_BYTES(""), FILE_WRITE_REPLACE, NULL), CY_ERR_BAD_FORMAT));
+        cy_is(file_below_write(&root, "a/b", CY_BYTES(""), FILE_WRITE_REPLACE, NULL), CY_ERR_IS_FOLDER));
     builder_init(&names);
     ck_assert(!cy_failed(file_below_list(&root, "a/b", 2, &names, &count)));
     ck_assert_uint_eq(count, 2); /* c and x: nothing of the atomic write is left */
