@@ -314,7 +314,8 @@ unit-binary unit:
 endif
 
 .PHONY: test-binaries
-test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core $(OUT)/fuzz_replay $(OUT)/simulate bench-tools
+test-binaries: all $(OUT)/unit_tests $(OUT)/crownyc-core $(OUT)/fuzz_replay $(OUT)/simulate bench-tools \
+    $(OUT)/bench/start_up
 # The suite runs on the debug build, and the language tests again on the release that users get.
 test test-all: check-deps-test
 	+@$(MAKE) --no-print-directory DEBUG=1 test-binaries

@@ -215,6 +215,12 @@ struct effect {
     struct span span;
 };
 
+/* A module variable of its own module that this function reads or changes, for the rule about initialisers. */
+struct global_use {
+    const struct symbol *symbol;
+    struct span span;
+};
+
 struct function_decl {
     struct word name; /* text.count 0 = none */
     cy_bytes doc;     /* the `///` lines above it, without marks; count 0 = none */
@@ -239,6 +245,8 @@ struct function_decl {
     bool in_test;                   /* checked, but not part of the program */
     struct effect *effects;
     uint32_t effect_count, effect_capacity;
+    struct global_use *global_uses; /* each variable once in a row at most; of an initialiser none */
+    uint32_t global_use_count, global_use_capacity;
     bool visited; /* by the walk over effects */
     /* filled by emit: */
     uint32_t index; /* in the program */
@@ -286,6 +294,7 @@ struct symbol {
     cy_bytes name;
     cy_bytes doc;                    /* the `///` lines above a module's variable, function or record */
     struct span span;                /* of the declaration */
+    uint32_t declaration_end;        /* GLOBAL: where its initialiser ends in the source */
     struct unit *unit;               /* where it is declared; NULL for the prelude */
     struct function_decl *owner;     /* LOCAL */
     struct function_decl *function;  /* FUNCTION; LOCAL that is a local function */

@@ -339,33 +339,35 @@ static void check_walk_push(struct arena *arena, struct check_walk *walk, struct
     walk->items[walk->count++] = function;
 }
 
-/* The first native with an effect, or spawn, that `start` reaches through calls of known functions; NULL when none.
- * `visited` marks stay set in the list, which is how each round undoes only its own. */
-static const struct effect *check_reached_effect(struct arena *arena, struct function_decl *start,
-                                                 struct check_walk *walk)
+/* All that `start` reaches through calls of known functions, itself first. `visited` marks stay set in the list, which
+ * is how each round undoes only its own. */
+static void check_reach(struct arena *arena, struct function_decl *start, struct check_walk *walk)
 {
-    const struct effect *found = NULL;
     walk->count = 0;
     check_walk_push(arena, walk, start);
-    for (uint32_t next = 0; next < walk->count && !found; next++) {
+    for (uint32_t next = 0; next < walk->count; next++) {
         const struct function_decl *function = walk->items[next];
-        for (uint32_t i = 0; i < function->effect_count && !found; i++) {
-            const struct effect *effect = &function->effects[i];
-            if (effect->callee)
-                check_walk_push(arena, walk, effect->callee);
-            else if (!effect->native || check_is_effect(effect->native))
-                found = effect;
-        }
+        for (uint32_t i = 0; i < function->effect_count; i++)
+            if (function->effects[i].callee) check_walk_push(arena, walk, function->effects[i].callee);
     }
     for (uint32_t i = 0; i < walk->count; i++) walk->items[i]->visited = false;
-    return found;
+}
+
+/* The first native with an effect, or spawn, among what was reached; NULL when none. */
+static const struct effect *check_reached_effect(const struct check_walk *walk)
+{
+    for (uint32_t k = 0; k < walk->count; k++)
+        for (uint32_t i = 0; i < walk->items[k]->effect_count; i++) {
+            const struct effect *effect = &walk->items[k]->effects[i];
+            if (!effect->callee && (!effect->native || check_is_effect(effect->native))) return effect;
+        }
+    return NULL;
 }
 
 static void check_initialiser(struct compilation *compilation, const struct unit *unit,
-                              const struct effect *effect, struct check_walk *walk)
+                              const struct effect *effect, const struct check_walk *walk)
 {
-    const struct effect *found = effect;
-    if (effect->callee) found = check_reached_effect(&compilation->arena, effect->callee, walk);
+    const struct effect *found = effect->callee ? check_reached_effect(walk) : effect;
     if (!found || (found->native && !check_is_effect(found->native))) return;
     if (found->native)
         (void)diag_report_1(&compilation->diags, &unit->source, effect->span, DIAG_INITIALISER_EFFECT,
@@ -374,16 +376,40 @@ static void check_initialiser(struct compilation *compilation, const struct unit
         (void)diag_report_0(&compilation->diags, &unit->source, effect->span, DIAG_SPAWN_INITIALISER);
 }
 
-/* Initialisers run before the program may wait or use a capability. Calls through values cannot be seen here; those
- * fail at run time. */
+/* A variable of this module that a function reads or changes when it is called before the variable's initialiser has
+ * run: it would read nil, whatever the annotation says, and what it writes would be overwritten. */
+static void check_too_early(struct compilation *compilation, const struct unit *unit,
+                            const struct effect *call, const struct check_walk *walk)
+{
+    for (uint32_t k = 0; k < walk->count; k++)
+        for (uint32_t i = 0; i < walk->items[k]->global_use_count; i++) {
+            const struct global_use *use = &walk->items[k]->global_uses[i];
+            const struct symbol *symbol = use->symbol;
+            bool early = symbol->unit == unit && symbol->declaration_end > call->span.start;
+            if (!early || symbol->literal) continue; /* the value of a literal is written into its uses */
+            diag_add_label(
+                diag_report_1(&compilation->diags, &unit->source, call->span, DIAG_USED_BEFORE, symbol->name),
+                DIAG_LABEL_READ_HERE, &unit->source, use->span);
+            return;
+        }
+}
+
+/* Initialisers run before the program may wait or use a capability, and one after the other. Calls through values
+ * cannot be seen here; what waits fails at run time then. */
 void check_initialisers(struct compilation *compilation)
 {
     struct check_walk walk = {0};
     for (uint32_t i = 0; i < compilation->units.count; i++) {
         const struct unit *unit = compilation->units.items[i];
-        if (unit->in_session) continue; /* run as tasks of their own */
-        for (uint32_t k = 0; k < unit->init->effect_count; k++)
-            check_initialiser(compilation, unit, &unit->init->effects[k], &walk);
+        for (uint32_t k = 0; k < unit->init->effect_count; k++) {
+            const struct effect *effect = &unit->init->effects[k];
+            if (effect->callee) {
+                check_reach(&compilation->arena, effect->callee, &walk);
+                check_too_early(compilation, unit, effect, &walk);
+            }
+            /* the inputs of a session run as tasks of their own */
+            if (!unit->in_session) check_initialiser(compilation, unit, effect, &walk);
+        }
     }
 }
 

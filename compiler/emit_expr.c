@@ -40,7 +40,17 @@ static void emit_expr_literal(struct code *code, const struct node *node)
 void emit_symbol(struct code *code, const struct symbol *symbol, struct span span)
 {
     switch (symbol->kind) {
-    case SYMBOL_GLOBAL: emit_op_a(code, span, OP_GLOBAL_GET_WIDE, symbol->index); break;
+    case SYMBOL_GLOBAL:
+        /* Used in a function inside an initialiser, before its value was known: it may have no variable at all. */
+        if (symbol->literal) {
+            struct node literal = *symbol->literal;
+            literal.span = span;
+            emit_expr_literal(code, &literal);
+            break;
+        }
+        CHECK(symbol->needs_global);
+        emit_op_a(code, span, OP_GLOBAL_GET_WIDE, symbol->index);
+        break;
     case SYMBOL_FUNCTION: emit_op_a(code, span, OP_CLOSURE_WIDE, symbol->function->index); break;
     case SYMBOL_NATIVE:
         emit_op_a(code, span, OP_NATIVE_FUNCTION, emit_native(code->emitter, symbol->native));

@@ -2,7 +2,8 @@
  *
  * compiler/fold.c: constant expressions become literals.
  *
- * In:   a node whose children were folded. Out: the same node, perhaps a literal now.
+ * In:   a node whose children were folded. Out: the same node, perhaps a literal now; or the error with which it always
+ *       fails.
  * Invariant: the result is what the interpreter would compute, because both use vm/code/arith.h. What would be an
  *            error at run time is left as it is: it happens when, and only if, it is reached.
  * Not here: text of floats and of bools (the runtime's).
@@ -32,7 +33,7 @@ static void fold_to_real(struct node *node, double real)
     node->as.real = real;
 }
 
-static void fold_ints(struct node *node, int64_t a, int64_t b)
+static cy_err fold_ints(struct node *node, int64_t a, int64_t b)
 {
     int64_t result = 0;
     cy_err err = CY_OK;
@@ -47,15 +48,16 @@ static void fold_ints(struct node *node, int64_t a, int64_t b)
     case TOKEN_AMPERSAND: result = a & b; break;
     case TOKEN_BAR: result = a | b; break;
     case TOKEN_CARET: result = a ^ b; break;
-    case TOKEN_EQ: fold_to_bool(node, a == b); return;
-    case TOKEN_NE: fold_to_bool(node, a != b); return;
-    case TOKEN_LT: fold_to_bool(node, a < b); return;
-    case TOKEN_LE: fold_to_bool(node, a <= b); return;
-    case TOKEN_GT: fold_to_bool(node, a > b); return;
-    case TOKEN_GE: fold_to_bool(node, a >= b); return;
-    default: return;
+    case TOKEN_EQ: fold_to_bool(node, a == b); return CY_OK;
+    case TOKEN_NE: fold_to_bool(node, a != b); return CY_OK;
+    case TOKEN_LT: fold_to_bool(node, a < b); return CY_OK;
+    case TOKEN_LE: fold_to_bool(node, a <= b); return CY_OK;
+    case TOKEN_GT: fold_to_bool(node, a > b); return CY_OK;
+    case TOKEN_GE: fold_to_bool(node, a >= b); return CY_OK;
+    default: return CY_OK;
     }
     if (!cy_failed(err)) fold_to_int(node, result);
+    return err;
 }
 
 static void fold_reals(struct node *node, double a, double b)
@@ -104,38 +106,55 @@ static void fold_become(struct node *node, const struct node *from)
     node->flags = from->flags | flags;
 }
 
-static void fold_binary(struct arena *arena, struct node *node)
+/* What a right operand does to every left one. */
+static cy_err fold_right(const struct node *node, const struct node *right)
+{
+    bool divides = node->op == TOKEN_SLASH || node->op == TOKEN_PERCENT;
+    bool shifts = node->op == TOKEN_SHIFT_LEFT || node->op == TOKEN_SHIFT_RIGHT;
+    int64_t ignored;
+    if (divides && right->kind == NODE_FLOAT && right->as.real == 0.0) return CY_ERR(DIVISION);
+    if (divides && right->kind == NODE_INT && right->as.integer == 0) return CY_ERR(DIVISION);
+    if (shifts && right->kind == NODE_INT) return arith_shift_left(0, right->as.integer, &ignored);
+    return CY_OK;
+}
+
+static cy_err fold_binary(struct arena *arena, struct node *node)
 {
     struct node *left = node->as.binary.left, *right = node->as.binary.right;
-    if (!ast_is_literal(left)) return;
+    bool known = ast_is_literal(left);
     if (node->op == TOKEN_AND || node->op == TOKEN_OR) {
+        if (!known) return CY_OK;
         bool left_decides = ast_literal_is_true(left) == (node->op == TOKEN_OR);
         fold_become(node, left_decides ? left : right);
-        return;
+        return CY_OK;
     }
-    if (!ast_is_literal(right)) return;
+    CY_TRY(fold_right(node, right));
+    if (!known || !ast_is_literal(right)) return CY_OK;
     if (left->kind == NODE_INT && right->kind == NODE_INT)
-        fold_ints(node, left->as.integer, right->as.integer);
-    else if (left->kind == NODE_FLOAT && right->kind == NODE_FLOAT)
+        return fold_ints(node, left->as.integer, right->as.integer);
+    if (left->kind == NODE_FLOAT && right->kind == NODE_FLOAT)
         fold_reals(node, left->as.real, right->as.real);
     else if (left->kind == NODE_STR && right->kind == NODE_STR)
         fold_strings(arena, node, left->as.text, right->as.text);
+    return CY_OK;
 }
 
-static void fold_unary(struct node *node)
+static cy_err fold_unary(struct node *node)
 {
     const struct node *operand = node->as.operand;
-    int64_t negated;
-    if (!ast_is_literal(operand)) return;
+    if (!ast_is_literal(operand)) return CY_OK;
     if (node->op == TOKEN_NOT)
         fold_to_bool(node, !ast_literal_is_true(operand));
     else if (node->op == TOKEN_TILDE && operand->kind == NODE_INT)
         fold_to_int(node, ~operand->as.integer);
     else if (node->op == TOKEN_MINUS && operand->kind == NODE_FLOAT)
         fold_to_real(node, -operand->as.real);
-    else if (node->op == TOKEN_MINUS && operand->kind == NODE_INT &&
-             !cy_failed(arith_sub(0, operand->as.integer, &negated)))
+    else if (node->op == TOKEN_MINUS && operand->kind == NODE_INT) {
+        int64_t negated = 0;
+        CY_TRY(arith_sub(0, operand->as.integer, &negated));
         fold_to_int(node, negated);
+    }
+    return CY_OK;
 }
 
 /* Neighbouring pieces of known text become one. */
@@ -175,12 +194,12 @@ static void fold_text(struct arena *arena, struct node *node)
     }
 }
 
-void fold_node(struct arena *arena, struct node *node)
+cy_err fold_node(struct arena *arena, struct node *node)
 {
     switch (node->kind) {
-    case NODE_BINARY: fold_binary(arena, node); break;
-    case NODE_UNARY: fold_unary(node); break;
-    case NODE_TEXT: fold_text(arena, node); break;
-    default: break;
+    case NODE_BINARY: return fold_binary(arena, node);
+    case NODE_UNARY: return fold_unary(node);
+    case NODE_TEXT: fold_text(arena, node); return CY_OK;
+    default: return CY_OK;
     }
 }

@@ -485,6 +485,7 @@ static void resolve_declare(struct resolver *resolver, struct node *node)
         symbol->constant = (node->flags & NODE_IS_CONST) != 0;
         symbol->annotation = node->as.let.annotation;
         symbol->doc = node->as.let.doc;
+        symbol->declaration_end = node->span.end;
         node->as.let.symbol = symbol;
         resolve_declare_global(resolver, symbol, node->as.let.name, exported);
         break;

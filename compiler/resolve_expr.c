@@ -119,8 +119,26 @@ static void resolve_expr_capture(struct resolver *resolver, struct node *node, s
     node->as.name.capture = (uint16_t)index;
 }
 
+/* Whether the variable has its value by then is known when all initialisers and calls were seen (check.c). */
+static void resolve_expr_note_global(struct resolver *resolver, const struct symbol *symbol, struct span span)
+{
+    struct function_decl *function = resolver->function;
+    if (symbol->unit != resolver->unit || function == resolver->unit->init) return;
+    uint32_t count = function->global_use_count;
+    if (count > 0 && function->global_uses[count - 1].symbol == symbol) return;
+    if (count == function->global_use_capacity) {
+        uint32_t capacity = count ? count * 2 : 4;
+        function->global_uses =
+            arena_grow(resolver->arena, function->global_uses, count * sizeof *function->global_uses,
+                       capacity * sizeof *function->global_uses);
+        function->global_use_capacity = capacity;
+    }
+    function->global_uses[function->global_use_count++] = (struct global_use){symbol, span};
+}
+
 void resolve_access(struct resolver *resolver, struct node *node, struct symbol *symbol)
 {
+    if (symbol->kind == SYMBOL_GLOBAL) resolve_expr_note_global(resolver, symbol, node->span);
     node->as.name.symbol = symbol;
     node->as.name.access = ACCESS_LOCAL;
     if (symbol->kind == SYMBOL_LOCAL && symbol->owner != resolver->function)
@@ -290,6 +308,9 @@ static void resolve_expr_finish_call(struct resolver *resolver, struct node *nod
     const struct symbol *known = node->as.call.known;
     if (node->as.call.callee->kind != NODE_ERROR) check_call(resolver, node);
     if (known) resolve_expr_note_effect(resolver, known, node->span);
+    const struct node *callee = node->as.call.callee;
+    if (callee->kind == NODE_FUNCTION)
+        resolve_expr_add_effect(resolver, (struct effect){.callee = callee->as.function, .span = node->span});
     bool quiet = known && (known->kind == SYMBOL_RECORD ||
                            (known->kind == SYMBOL_NATIVE && !(known->native->flags & NATIVE_FLAG_WAIT)));
     if (!quiet) resolver->call_serial++;
@@ -357,11 +378,12 @@ static void resolve_expr_leaf(struct resolver *resolver, struct node *node)
     case NODE_LIST:
     case NODE_MAP:
         resolve_expr_items(resolver, &node->as.items);
-        fold_node(resolver->arena, node);
+        check_certain(resolver, node, fold_node(resolver->arena, node));
+        if (node->kind == NODE_MAP) check_certain_keys(resolver, node);
         break;
     case NODE_UNARY:
         resolve_expression(resolver, node->as.operand);
-        fold_node(resolver->arena, node);
+        check_certain(resolver, node, fold_node(resolver->arena, node));
         break;
     case NODE_SPAWN: resolve_expr_spawn(resolver, node); break;
     case NODE_REF: resolve_expression(resolver, node->as.operand); break;
@@ -391,6 +413,7 @@ static void resolve_expr_finish_field(struct resolver *resolver, struct node *no
         target->kind == NODE_NAME && target->as.name.symbol &&
         (target->as.name.symbol->kind == SYMBOL_LOCAL || target->as.name.symbol->kind == SYMBOL_GLOBAL);
     if (variable) resolve_check_later(resolver, node);
+    if (target->kind == NODE_MAP) check_certain_item(resolver, node);
 }
 
 void resolve_check_later(struct resolver *resolver, struct node *node)
@@ -411,9 +434,12 @@ static void resolve_expr_finish(struct resolver *resolver, struct node *node)
     switch (node->kind) {
     case NODE_BINARY:
         resolve_expression(resolver, node->as.binary.right);
-        fold_node(resolver->arena, node);
+        check_certain(resolver, node, fold_node(resolver->arena, node));
         break;
-    case NODE_INDEX: resolve_expression(resolver, node->as.index.index); break;
+    case NODE_INDEX:
+        resolve_expression(resolver, node->as.index.index);
+        check_certain_item(resolver, node);
+        break;
     case NODE_FIELD: resolve_expr_finish_field(resolver, node); break;
     case NODE_CALL: resolve_expr_finish_call(resolver, node); break;
     default: UNREACHABLE();

@@ -105,7 +105,14 @@ void check_unused_local(struct resolver *resolver, struct symbol *symbol);
 void check_unused_shadow(struct resolver *resolver, const struct symbol *symbol);
 void check_unused_units(struct resolver *resolver);
 
-/* fold.c: a node whose children are folded becomes a literal when its value is known. */
-void fold_node(struct arena *arena, struct node *node);
+/* check_certain.c: warnings. An expression that fails with `err` whenever it is reached (CY_OK: it does not); an item
+ * that a literal has not; a key that a literal map has twice. */
+void check_certain(struct resolver *resolver, const struct node *node, cy_err err);
+void check_certain_item(struct resolver *resolver, const struct node *node);
+void check_certain_keys(struct resolver *resolver, const struct node *map);
+
+/* fold.c: a node whose children are folded becomes a literal when its value is known. The error is what it fails with,
+ * whatever the values in it that are not known; the node is left as it is then. */
+CY_NODISCARD cy_err fold_node(struct arena *arena, struct node *node);
 
 #endif

@@ -11,7 +11,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tidy"))
-from _tree import Report, code_only, product_sources, read  # noqa: E402
+from _tree import Report, code_only, product_sources, read, test_missing  # noqa: E402
 
 ROW = re.compile(r"^LIMIT\((\w+),", re.M)
 
@@ -175,72 +175,103 @@ TESTED = {
 }
 
 # A size of a step or of a cache: nothing is refused, so there is no "past" that could be told from "at". What is named
-# proves that the step or cache works, whatever its size.
+# proves that the step or cache works, whatever its size: (file, test, what it does), or why there is none.
 PACE = {
-    "PROFILE_STEPS": "tests/unit/run/profile_test.c samples with periods of its own",
-    "HTTP_WRITE_SLICE_BYTES": "tests/wire/verdicts/large.txt writes a body of many slices",
+    "PROFILE_STEPS": ("tests/unit/run/profile_test.c", "test_steps_are_the_same_on_every_run",
+        "samples with periods of its own"),
+    "HTTP_WRITE_SLICE_BYTES": ("tests/wire/verdicts/large.txt", "GET /large/3000000", "a body of many slices"),
     "HTTP_EVICT_PAUSE_MS": "how often is looked, not what is found: without it each newcomer would look at all clients",
-    "HTTP_EVICT_BATCH": "tests/system/slow_clients_test.py has more clients than one batch: closed batch by batch",
-    "LSP_QUEUE": "tests/system/lsp_test.py sends hundreds of messages at once; they wait, none is refused",
-    "PIPE_BODY_BYTES": "tests/unit/http/bulk_test.c has bodies far above it, exchange_test.c on both sides of it",
-    "BUFFERS_FREE": "tests/unit/net/buffer_test.c bounds a pool by its argument",
-    "SPARE_TRIM_MS": "tests/unit/net/loop_spare_test.c sees each trimming on a simulated clock",
-    "LOAD_OPENING": "tests/unit/http/load_test.c, test_opening_is_bounded: the others wait",
-    "LOOP_ROUNDS": "tests/unit/net/loop_cost_test.c: busy sockets do not starve timers",
-    "ACCEPT_BATCH": "tests/unit/net/loop_connect_test.c accepts more than one batch",
-    "HTTP2_MEMORY_FREE_BYTES": "tests/unit/http/h2_memory_test.c: what does not fit goes back to the system",
-    "TLS_WRITE_WINDOW_BYTES": "tests/unit/net/tls_stream_test.c: a slow reader costs a window; few sends",
-    "TLS_WARM": "tests/unit/net/tls_stream_test.c: idle connections give their buffers back",
-    "TLS_DEPTH": "default of an option; tests/unit/net/tls_policy_test.c: test_depth",
+    "HTTP_EVICT_BATCH": ("tests/system/slow_clients_test.py", "test_heads_that_do_not_end",
+        "more clients than one batch: closed batch by batch"),
+    "LSP_QUEUE": ("tests/system/lsp_test.py", "test_every_prefix_of_ten_programs",
+        "sends hundreds of messages at once; they wait, none is refused"),
+    "PIPE_BODY_BYTES": ("tests/unit/http/bulk_test.c", "test_bodies_arrive_and_what_follows_them_too",
+        "bodies far above it, exchange_test.c on both sides of it"),
+    "BUFFERS_FREE": ("tests/unit/net/buffer_test.c", "test_free_list_is_bounded", "bounds a pool by its argument"),
+    "SPARE_TRIM_MS": ("tests/unit/net/loop_spare_test.c", "test_trimmed_each_interval_until_all_rest",
+        "sees each trimming on a simulated clock"),
+    "LOAD_OPENING": ("tests/unit/http/load_test.c", "test_opening_is_bounded", "the others wait"),
+    "LOOP_ROUNDS": ("tests/unit/net/loop_cost_test.c", "test_busy_sockets_do_not_starve_timers", "a timer is heard"),
+    "ACCEPT_BATCH": ("tests/unit/net/loop_connect_test.c", "test_accept_many", "accepts more than one batch"),
+    "HTTP2_MEMORY_FREE_BYTES": ("tests/unit/http/h2_memory_test.c", "test_what_is_kept_is_bounded",
+        "what does not fit goes back to the system"),
+    "TLS_WRITE_WINDOW_BYTES": ("tests/unit/net/tls_stream_test.c", "test_a_slow_reader_costs_a_window",
+        "and test_big_writes_are_few_sends"),
+    "TLS_WARM": ("tests/unit/net/tls_stream_test.c", "test_only_the_last_at_work_keep_record_buffers",
+        "idle connections give their buffers back"),
+    "TLS_DEPTH": ("tests/unit/net/tls_policy_test.c", "test_depth", "default of an option"),
     "LISTEN_BACKLOG": "the kernel cuts it at somaxconn and says nothing",
 }
 # A time: a test that waited for it would prove that clocks go on. What is named goes through the same code with a time
-# of its own, or waits for the event.
+# of its own, or waits for the event: (file, test, what it does), or why there is none.
 TIME = {
-    "HTTP_CONTINUE_WAIT_MS": "tests/wire/expect_continue/we_say_it.txt waits for the event",
-    "HTTP_TUNNEL_IDLE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
-    "HTTP_TUNNEL_HALF_MS": "tests/unit/http/timeout_test.c waits for it on a simulated clock",
-    "HTTP_HALF_CLOSE_MS": "default of an option that tests/unit/http/half_close_test.c sets",
-    "HTTP_MIN_RATE_GRACE_MS": "default of an option that tests/unit/http/timeout_test.c sets",
-    "HTTP_RESERVE_PART": "tests/system/slow_clients_test.py: at 41 of 46 clients quiet ones are closed for who comes",
-    "HTTP_QUIET_MS": "tests/unit/http/intake_test.c: who came last is not closed for the next one before that",
-    "HTTP_OWING_MS": "tests/unit/http/h2_room_test.c: on a simulated clock; tests/system/slow_clients_test.py",
-    "HTTP_STOP_MS": "default of an option that tests/wire/upgrade/stop.txt sets",
-    "HTTP_LINGER_MS": "tests/wire/early_response/answered_here.txt lingers",
-    "PIPES_PAUSE_MS": "tests/unit/net/loop_pipe_test.c looks at what is tried within it, and past it",
-    "LOOP_UNHURRIED_MS": "tests/unit/net/loop_cost_test.c looks at what is closed within it, and waits for its end",
-    "ACCEPT_PAUSE_MS": "tests/unit/net/loop_connect_test.c waits for the end of a pause",
-    "UPGRADE_READY_MS": "a minute; tests/system/upgrade_test.py has new binaries that end sooner",
+    "HTTP_CONTINUE_WAIT_MS": ("tests/wire/expect_continue/we_say_it.txt", "100 Continue", "waits for the event"),
+    "HTTP_TUNNEL_IDLE_MS": ("tests/unit/http/timeout_test.c", "test_a_tunnel_lasts_while_either_side_speaks",
+        "default of an option that the test sets"),
+    "HTTP_TUNNEL_HALF_MS": ("tests/unit/http/timeout_test.c", "test_a_tunnel_of_which_one_side_has_finished_waits_less",
+        "on a simulated clock"),
+    "HTTP_MIN_RATE_GRACE_MS": (
+        "tests/unit/http/timeout_test.c", "test_a_slow_body_is_408_and_one_at_the_least_rate_is_not",
+        "default of an option that the test sets"),
+    "HTTP_RESERVE_PART": ("tests/system/slow_clients_test.py", "test_connections_that_say_nothing",
+        "at 41 of 46 clients quiet ones are closed for who comes"),
+    "HTTP_QUIET_MS": ("tests/unit/http/intake_test.c", "test_it_makes_room_as_others_do",
+        "who came last is not closed for the next one before that"),
+    "HTTP_OWING_MS": ("tests/unit/http/h2_room_test.c", "test_who_lets_us_wait_makes_room",
+        "on a simulated clock; slow_clients_test.py fills a server with clients that owe their bodies"),
+    "HTTP_HALF_CLOSE_MS": ("tests/unit/http/half_close_test.c",
+        "test_a_client_that_leaves_with_a_fin_cancels_its_upstream", "default of an option that the test sets"),
+    "HTTP_STOP_MS": ("tests/wire/upgrade/stop.txt", "stop_ms=500", "default of an option that the test sets"),
+    "HTTP_LINGER_MS": ("tests/wire/early_response/answered_here.txt", "a long one closes it", "lingers"),
+    "PIPES_PAUSE_MS": ("tests/unit/net/loop_pipe_test.c", "test_without_descriptors_it_is_a_buffer",
+        "looks at what is tried within it, and past it"),
+    "LOOP_UNHURRIED_MS": ("tests/unit/net/loop_cost_test.c", "test_an_unhurried_receive_is_registered_late",
+        "looks at what is closed within it, and waits for its end"),
+    "ACCEPT_PAUSE_MS": ("tests/unit/net/loop_connect_test.c", "test_accept_pauses_when_descriptors_run_out",
+        "waits for the end of a pause"),
+    "UPGRADE_READY_MS": ("tests/system/upgrade_test.py", "test_a_bad_binary_leaves_the_old_one",
+        "a minute; the new binary of the test ends sooner"),
     "UPGRADE_BYTES": "LISTENERS rows of WORKERS lines each do not come near it",
     "ADMIN_CONNECTIONS": "the bound of every server (CONNECTIONS), with another number",
     "TLS_SESSION_S": "two hours; OpenSSL keeps it",
-    "TLS_TICKET_KEY_S": "tests/unit/net/tls_policy_test.c asks for the keys of many hours",
-    "GENERATION_CHECK_MS": "default of an option that tests/unit/net/master_test.c sets",
-    "WORKER_DRAIN_MS": "default of an option that tests/unit/net/master_test.c sets",
-    "WORKER_BACKOFF_MS": "tests/unit/net/master_test.c sees the pauses grow",
+    "TLS_TICKET_KEY_S": ("tests/unit/net/tls_policy_test.c", "test_ticket_keys_change_by_the_hour",
+        "asks for the keys of many hours"),
+    "GENERATION_CHECK_MS": ("tests/unit/net/master_test.c", "test_a_check_that_never_ends_is_refused",
+        "default of an option that the test sets"),
+    "WORKER_DRAIN_MS": ("tests/unit/net/master_test.c", "test_stuck_worker_is_ended_after_the_drain_time",
+        "default of an option that the test sets"),
+    "WORKER_BACKOFF_MS": ("tests/unit/net/master_test.c", "test_worker_that_keeps_dying_is_started_with_pauses",
+        "sees the pauses grow"),
     "CONNECT_TIMEOUT_MS": "default of an option",
-    "DNS_TTL_FLOOR_MS": "tests/unit/net/dns_test.c waits past it for the next look-up",
+    "DNS_TTL_FLOOR_MS": ("tests/unit/net/dns_test.c", "test_one_look_up_serves_all_and_is_remembered",
+        "waits past it for the next look-up"),
     "DNS_TTL_CEILING_MS": "five minutes",
     "DNS_RETRY_MS": "expiry as with DNS_TTL_FLOOR_MS, another number",
     "DNS_TIMEOUT_MS": "c-ares keeps it",
-    "LOAD_PAUSE_MS": "tests/unit/http/load_test.c, test_a_failure_is_followed_by_a_pause, on a simulated clock",
-    "LOG_REPEAT_MS": "tests/unit/base/log_test.c moves the time of a line back",
-    "OUTPUT_FLUSH_MS": "tests/system/output_test.py ends a server whose output nobody reads",
-    "PROCESS_TIMEOUT_MS": "default of an option that tests/system/run_test.py sets",
-    "NET_TIMEOUT_MS": "default of an argument that tests/system/net_test.py gives",
+    "LOAD_PAUSE_MS": ("tests/unit/http/load_test.c", "test_a_failure_is_followed_by_a_pause", "on a simulated clock"),
+    "LOG_REPEAT_MS": ("tests/unit/base/log_test.c", "test_a_repeat_is_told_when_its_time_is_over",
+        "moves the time of a line back"),
+    "OUTPUT_FLUSH_MS": ("tests/system/output_test.py", "test_the_end_does_not_wait_for_ever",
+        "ends a server whose output nobody reads"),
+    "PROCESS_TIMEOUT_MS": ("tests/system/run_test.py", "test_errors", "default of an option that the test sets"),
+    "NET_TIMEOUT_MS": ("tests/system/net_test.py", "test_timeout_and_default_bound",
+        "default of an argument that the test gives"),
 }
 # Out of reach of a test that should end in seconds and leave the machine usable.
 SIZE = {
     "HTTP_LINGER_BYTES": "only the connection is cut past it; the peer cannot tell that from HTTP_LINGER_MS",
-    "HTTP_MIN_RATE": "default of an option that tests/unit/http/timeout_test.c sets",
-    "HTTP_RATE": "no client is as fast; tests/lang/world/http_terms.han sees ranges named",
-    "HTTP_POOL_IDLE": "default of an option; tests/wire/upstream_death/reused_retry.txt uses the pool",
+    "HTTP_MIN_RATE": ("tests/unit/http/timeout_test.c", "test_a_slow_body_is_408_and_one_at_the_least_rate_is_not",
+        "default of an option that the test sets"),
+    "HTTP_RATE": ("tests/lang/world/http_terms.han", "min_rate must be int", "no client is as fast; ranges are named"),
+    "HTTP_POOL_IDLE": ("tests/wire/upstream_death/reused_retry.txt", "A reused connection dies",
+        "default of an option; the pool is used"),
     "CONNECTIONS": "65536 connections need more descriptors than a test may have; default of an option",
     "LISTENERS": "http.serve takes fewer addresses, and says how many",
     "GENERATION_BYTES": "2 GiB: a program and files at their own limits stay below it",
     "DNS_NAMES": "4096 names with a server that answers them: the oldest goes first, nothing is refused",
     "DNS_TRIES": "c-ares keeps it",
-    "FOLDER_ENTRIES": "262144 files take a minute; tests/unit/sys/beneath_test.c bounds a list by its argument",
+    "FOLDER_ENTRIES": ("tests/unit/sys/beneath_test.c", "test_files",
+        "262144 files take a minute; bounds a list by its argument"),
     "TLS_UNANSWERED_BYTES": "OpenSSL answers one key update at a time, so no peer gets there: a second line",
     "DNS_ADDRESSES": "nothing is refused: the first 16 addresses of a name are tried",
 }
@@ -327,22 +358,18 @@ def valueless(values, texts):
 
 def test_is_there(row, place):
     path, function = place
-    try:
-        text = read(pathlib.Path(path))
-    except FileNotFoundError:
-        return [f"{row}: {path} is not there"]
-    if not re.search(rf"\b{row}\b|\bLIMIT_{row}\b", text):
-        return [f"{row}: {path} does not speak of it"]
-    if not re.search(rf"START_TEST\({function}\)|^def {function}\(", text, re.M):
-        return [f"{row}: {path} has no {function}"]
-    if path.endswith(".c") and not re.search(rf", {function}[,)]", text):
-        return [f"{row}: {path} does not add {function} to its suite"]
-    return []
+    complaints = [f"{row}: {complaint}" for complaint in test_missing(path, function)]
+    if not complaints and not re.search(rf"\b{row}\b|\bLIMIT_{row}\b", read(pathlib.Path(path))):
+        complaints = [f"{row}: {path} does not speak of it"]
+    return complaints
 
 
-def files_in_reason(row, reason):
-    return [f"{row}: {path} is not there" for path in re.findall(r"tests/[\w/.]+\.(?:c|txt|py)", reason)
-            if not pathlib.Path(__file__).resolve().parents[2].joinpath(path).exists()]
+def reason_holds(row, reason):
+    """A reason is words, which name no test; or the test that goes through the same code, and what it does."""
+    if isinstance(reason, str):
+        return [f"{row}: {path}: which test of it?" for path in re.findall(r"tests/[\w/.]+", reason)]
+    path, function, _why = reason
+    return [f"{row}: {complaint}" for complaint in test_missing(path, function)]
 
 
 def missing(rows, tables):
@@ -374,7 +401,7 @@ def main():
         report.rule(f"the test of {row}", test_is_there(row, place))
     for table in tables[1:]:
         for row, reason in table.items():
-            report.rule(f"the reason of {row}", files_in_reason(row, reason))
+            report.rule(f"the reason of {row}", reason_holds(row, reason))
     report.rule("every row is used", unused(rows, product_sources(".c", ".h")))
     texts = [text for path, text in product_sources(".c", ".h", ".def").items() if not path.endswith("limits.def")]
     report.rule("messages name the limit", unnamed(TESTED, texts))
@@ -394,6 +421,14 @@ def main():
     report.must_find("planted: a row that went", missing(["A"], ({"A": 1, "B": 1},)))
     report.must_find("planted: a dead row", unused(["A", "B"], {"x.c": "int y = LIMIT_A; /* LIMIT_B */"}))
     report.must_find("planted: a test that is gone", test_is_there("CALL_DEPTH", (RUN, "test_no_such_thing")))
+    report.must_find("planted: a reason whose test is gone",
+                     reason_holds("PACE", ("tests/unit/net/buffer_test.c", "test_no_such_thing", "")))
+    report.must_find("planted: a reason whose test does not run",
+                     reason_holds("PACE", ("tests/unit/net/buffer_test.c", "buffer_test_suite", "")))
+    report.must_find("planted: a reason whose file no longer has it",
+                     reason_holds("TIME", ("tests/wire/upgrade/stop.txt", "stop_ms=501", "")))
+    report.must_find("planted: a reason that names a file alone",
+                     reason_holds("TIME", "tests/system/lsp_test.py waits"))
     report.end()
 
 

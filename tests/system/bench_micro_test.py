@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/system/bench_micro_test.py: proves that every Hanseon program of bench/micro still compiles and computes what
-# the Python program of the same name did (the tiny checksums of rows.tsv), and that the runner sees a wrong result.
+# the Python program of the same name did (the tiny checksums of rows.tsv), that the runner sees a wrong result, and
+# that the core with an empty program stays small (bench/README.md has the goals of starting; times are no test).
 
 import pathlib
 import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from harness import (CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, check, check_equal,  # noqa: E402
-                     check_in, run, run_all)
+from harness import (BUILD, CROWNYC, DEADLINE_S, EXIT_OK, EXIT_PROGRAM, EXIT_USAGE, ROOT, SANITIZED,  # noqa: E402
+                     check, check_equal, check_in, run, run_all)
 
 MICRO = ROOT / "bench/micro"
 sys.path.insert(0, str(MICRO))
@@ -18,6 +19,9 @@ import measure  # noqa: E402
 
 LANGUAGES = ("han", "lua", "js", "py")
 RUNNER = [sys.executable, "-B", "run", "--crownyc", CROWNYC, "--rounds", "1", "--tiny", "--languages", "hanseon"]
+
+
+CORE_RESIDENT_KIB_MAX = 4096  # the core from source, of a program that prints one line
 
 
 def test_of(row):
@@ -40,6 +44,24 @@ def test_every_program_has_a_row_and_every_language(folder):
         found = {path.stem for path in MICRO.glob(f"*.{extension}")} - {"measure"}
         check_equal(found, programs, f"programs ending in .{extension}")
     check(all(row.checksum != measure.UNKNOWN for row in measure.read_rows()), "a row of rows.tsv has no checksum")
+
+
+def resident_kib(folder, program):
+    """The largest resident size of crownyc-core with the program; of three runs the smallest."""
+    code, out, err = run([BUILD / "bench/start_up", "3", BUILD / "crownyc-core", program], cwd=folder)
+    check_equal((code, err), (EXIT_OK, ""), "start_up")
+    return min(int(line.split()[3]) for line in out.splitlines())
+
+
+def test_the_core_with_an_empty_program_is_small(folder):
+    if SANITIZED:
+        return  # shadow memory is no size of ours
+    empty = resident_kib(folder, MICRO / "empty.han")
+    check(0 < empty < CORE_RESIDENT_KIB_MAX, f"crownyc-core: {empty} KiB resident, the goal is {CORE_RESIDENT_KIB_MAX}")
+    holds = folder / "holds.han"
+    holds.write_text("export fn main(args) {\n    let v = []\n    for i in 0..300000 { v = v + [i] }\n"
+                     "    print(len(v))\n}\n")
+    check(resident_kib(folder, holds) > CORE_RESIDENT_KIB_MAX, "300,000 items are seen in the resident size")
 
 
 def copy_of_micro(folder, old, new):

@@ -98,6 +98,15 @@ def test_the_language_is_that_of_the_environment(folder):
     check_equal(given, asked, "LANG=ko_KR.UTF-8 and --lang ko")
 
 
+def test_a_program_can_ask_for_the_language(folder):
+    path = source(folder, 'import "env"\nexport fn main(args) { print(env.language()) }\n')
+    for language in ("en", "ko"):
+        code, out, err = run([CROWNYC, "--lang", language, "run", path], cwd=folder)
+        check_equal((code, out, err), (EXIT_OK, f"{language}\n", ""), f"--lang {language}")
+    code, out, err = run([CROWNYC, "run", path], cwd=folder, env=environment(LANG="ko_KR.UTF-8"))
+    check_equal((code, out, err), (EXIT_OK, "ko\n", ""), "LANG=ko_KR.UTF-8")
+
+
 def test_the_stack_of_an_uncaught_error(folder):
     path = source(folder, UNCAUGHT)
     code, out, err = run([CROWNYC, "--lang", "ko", "run", path], cwd=folder)

@@ -154,6 +154,13 @@ def test_a_program_in_a_pipe_loses_nothing(folder):
     check_equal((code, err, len(out.splitlines())), (EXIT_OK, "", 3000), "3 MB through a pipe")
 
 
+def test_print_error_writes_to_standard_error(folder):
+    source = folder / "a.han"
+    source.write_text('export fn main(args) {\n    print("out", 1)\n    print_error("err", [2], nil)\n'
+                      '    오류출력()\n}\n', encoding="utf-8")
+    check_equal(run([CROWNYC, "run", source], cwd=folder), (EXIT_OK, "out 1\n", "err [2] nil\n\n"), "both outputs")
+
+
 def test_fields_levels_and_repeats(folder):
     source = folder / "a.han"
     source.write_text("""

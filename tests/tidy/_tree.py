@@ -53,6 +53,22 @@ def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 
 
+def test_missing(path, function):
+    """Why the named test does not run: nothing when it is in its file and, in C, in its suite. A test that is a file of
+    its own (wire, lang) has what is named in it."""
+    try:
+        text = read(pathlib.Path(path))
+    except FileNotFoundError:
+        return [f"{path} is not there"]
+    if not path.endswith((".c", ".py")):
+        return [] if function in text else [f"{path} has no {function!r}"]
+    if not re.search(rf"START_TEST\({function}\)|^def {function}\(", text, re.M):
+        return [f"{path} has no {function}"]
+    if path.endswith(".c") and not re.search(rf", {function}[,)]", text):
+        return [f"{path} does not add {function} to its suite"]
+    return []
+
+
 class Report:
     def __init__(self):
         self.passed, self.failed = 0, 0

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from _tree import ROOT, Report, files, read  # noqa: E402
+from _tree import ROOT, Report, files, read, test_missing  # noqa: E402
 
 # Split, so that this file does not find itself.
 MACHINE_PATH = re.compile("(?<![A-Za-z0-9_.~-])/(?:wo" "rk|ho" "me|ro" "ot|Us" "ers|mnt|media)/[A-Za-z0-9_.-]")
@@ -40,6 +40,28 @@ def dead_links(texts, exists):
             if not exists(place):
                 complaints.append(f"{path}: links to {target}, which is not there")
     return complaints
+
+
+HOLES_TEST = "tests/unit/code/verify_holes_test.c"
+
+
+def open_holes(page, tests):
+    """Rows of "Holes of others" in docs/TOAU.md whose test does not run, and tests that have no row."""
+    table = page.partition("\n## Holes of others\n")[2].partition("\n## ")[0]
+    named = re.findall(r"^\|.*\| `(test_\w+)` \|$", table, re.M)
+    rows = len(re.findall(r"^\|", table, re.M)) - 2  # below the head and its rule
+    complaints = [f"docs/TOAU.md: {complaint}" for name in named for complaint in test_missing(HOLES_TEST, name)]
+    complaints += [f"docs/TOAU.md: {name} is a row of no hole" for name in tests if name not in named]
+    return complaints + ([f"docs/TOAU.md: {rows} holes, {len(named)} tests"] if rows != len(named) or not named else [])
+
+
+NATIVE = re.compile(r'^NATIVE\(\w+,\s*\w+,\s*0x[0-9a-f]+,\s*"([^"]+)"', re.M)
+
+
+def untested_natives(tables, tests):
+    """Natives that nothing calls which tests run; the example of each, which STDLIB.md shows, is one more."""
+    called = set(re.findall(r"\b[a-z_0-9]+(?:\.[a-z_0-9]+)?(?=\()", tests))
+    return [f"{name}: in no test" for name in NATIVE.findall(tables) if name not in called]
 
 
 def old_opcodes():
@@ -136,6 +158,13 @@ def main():
     report.rule("decisions have numbers of their own and are listed", muddled_decisions(papers))
     report.rule("docs/TOAU.md names every rule",
                 untold_rules(texts.get("vm/code/rule.def", "none"), texts["docs/TOAU.md"]))
+    toau = read(pathlib.Path("docs/TOAU.md"))
+    holes = re.findall(r"START_TEST\((\w+)\)", read(pathlib.Path(HOLES_TEST)))
+    report.rule("docs/TOAU.md has a test for each hole, and each such test", open_holes(toau, holes))
+    tables = "\n".join(read(path) for path in files(".def") if path.name.startswith("native"))
+    tests = "\n".join(read(path) for path in files(".han", ".한선", ".py") if path.parts[0] in ("tests", "programs"))
+    tests += read(pathlib.Path("docs/LANGUAGE.md"))  # its programs are run by tests/system/docs_test.py
+    report.rule("every native is called by a test", untested_natives(tables, tests))
     report.rule("docs/OPCODES.md and docs/STDLIB.md are up to date", old_opcodes())
 
     page = texts.get("docs/STDLIB.md", "")
@@ -144,6 +173,14 @@ def main():
 
     planted = "### `a.b` · `a.b`\n\n`b()`\n\nGives b.\n\n```text\na.d()\n```\n\n### `a.c` · `a.다`\n\n`c()`\n\n\n## d\n"
     report.must_find("planted: entries", poor_entries(planted), 4)
+    report.must_find("planted: a hole whose test is gone",
+                     open_holes(toau.replace(f"`{holes[0]}`", "`test_gone`"), holes), 2)
+    report.must_find("planted: a hole without a test",
+                     open_holes(toau.replace(f"`{holes[0]}`", "none"), holes), 2)
+    report.must_find("planted: no table", open_holes("", []))
+    report.must_find("planted: a native without a test",
+                     untested_natives('NATIVE(CORE, a, 0x0001, "a.b", x)\nNATIVE(CORE, c, 0x0002, "c", x)',
+                                      "a.b(1) cc(1)"))
     report.must_find("planted: path",
                      found(MACHINE_PATH, {"a": "see /ho" "me/kim/x, not vm/work/x or https://a.b/home/x"}))
     report.must_find("planted: host", found(REGISTRY_HOST, {"a": "https://py" "pi.org/simple"}))
