@@ -389,7 +389,7 @@ ROWS ?= all
 PEERS ?= all
 ROUNDS ?= 7
 SECONDS ?= 2
-PROXY_TOOLS := $(OUT)/bench/upstream $(OUT)/bench/relay $(OUT)/bench/spinner
+PROXY_TOOLS := $(patsubst %,$(OUT)/bench/%,upstream relay relay_uring spinner)
 $(PROXY_TOOLS): $(OUT)/bench/%: bench/gateway/%.c | check-deps
 	@mkdir -p $(dir $@)
 	$(call say,CC $@)

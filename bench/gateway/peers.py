@@ -174,6 +174,8 @@ class Peer:
     version_arguments = ()
     version_pattern = r"(\d\S*)"
     many_hosts = True  # its configuration can hold thousands
+    is_relay = False  # looks at nothing, and one upstream connection for each client
+    in_all = True
 
     @classmethod
     def missing(cls):
@@ -272,7 +274,7 @@ class Crownyc(Peer):
 
 
 class Relay(Peer):
-    name, title, many_hosts = "relay", "relay (the floor)", False
+    name, title, many_hosts, is_relay = "relay", "relay (the floor)", False, True
 
     @classmethod
     def missing(cls):
@@ -280,10 +282,15 @@ class Relay(Peer):
 
     @classmethod
     def version(cls):
-        return "relay: bench/gateway/relay.c"
+        return f"{cls.name}: bench/gateway/{cls.name}.c"
 
     def configure(self):
-        self.launch([self.setting.tools / "relay", self.setting.upstream_port, self.port])
+        self.launch([self.setting.tools / self.name, self.setting.upstream_port, self.port])
+
+
+class RelayUring(Relay):
+    """What io_uring could save: measured where it is asked for."""
+    name, title, in_all = "relay_uring", "relay over io_uring", False
 
 
 class Nginx(Peer):
@@ -357,7 +364,7 @@ class Caddy(Peer):
         self.launch([self.program, "run", "--adapter", "caddyfile", "--config", config], env=env)
 
 
-PEERS = [Nginx, Haproxy, H2o, Caddy, Crownyc, Relay]
+PEERS = [Nginx, Haproxy, H2o, Caddy, Crownyc, Relay, RelayUring]
 
 
 class Upstream:
