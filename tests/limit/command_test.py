@@ -194,7 +194,7 @@ def test_workers(folder):
 
 def test_configuration_file_bytes(folder):
     """What fs.read gives and what a generation takes are told from one byte more."""
-    route = b"- name: a\n  domain: a.example\n  upstream: http://127.0.0.1:9\n#"
+    route, comment = "- name: a{0}\n  domain: a{0}.example\n  upstream: http://127.0.0.1:9\n#", "x" * 500000
     settings = dict(GW_PORT=free_port(), GW_BIND="127.0.0.1", GW_YAML=folder / "gateway.yaml", GW_WORKERS=1)
     toau = folder / "gateway.toau"
     code = run([CROWNYC, "compile", ROOT / "programs/gateway/main.han", "-o", toau])[0]
@@ -202,7 +202,9 @@ def test_configuration_file_bytes(folder):
     at = LIMITS["GENERATION_FILE_BYTES"]
     check_equal(at, LIMITS["YAML_BYTES"], "the limit of YAML documents, which this test stands at too")
     for past in (0, 1):
-        (folder / "gateway.yaml").write_bytes(route + b"x" * (at + past - len(route) - 1) + b"\n")
+        # YAML_PIECE_BYTES bounds what stands between two tokens.
+        routes = "".join(route.format(i) + comment + "\n" for i in range(at // (len(comment) + 100))).encode()
+        (folder / "gateway.yaml").write_bytes(routes + b"#" + b"x" * (at + past - len(routes) - 2) + b"\n")
         gateway = Program([CROWNYC, "run", toau], cwd=folder, env=environment(**settings))
         if past:
             check_equal(gateway.wait_exit(), 4, "exit code past the limit")

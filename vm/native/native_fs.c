@@ -275,6 +275,18 @@ static void native_fs_describe(struct builder *out, const char *name, cy_bytes p
         builder_printf(out, " (PATH_DEPTH: %d)", LIMIT_PATH_DEPTH);
 }
 
+/* With what was described; without memory for that, the lack of it is what has to be said. */
+static enum native_outcome native_fs_fail(struct native_call *call, const char *name, cy_err err,
+                                          struct builder *owned_text)
+{
+    if (owned_text->failed)
+        native_fail_reason(call, CY_ERR(NO_MEMORY), name);
+    else
+        native_fail(call, err, "%.*s", CY_BYTES_ARG(builder_view(owned_text)));
+    builder_fini(owned_text);
+    return NATIVE_FAIL;
+}
+
 static cy_err native_fs_finish(struct job *base, cy_value *owned_out, struct builder *message)
 {
     struct native_fs_job *job = (struct native_fs_job *)base;
@@ -345,8 +357,7 @@ static struct native_fs_job *native_fs_open(struct native_call *call,
     struct builder text;
     builder_init(&text);
     native_fs_describe(&text, operation->name, path, err, vm_korean(call->vm));
-    native_fail(call, err, "%.*s", CY_BYTES_ARG(builder_view(&text)));
-    builder_fini(&text);
+    native_fs_fail(call, operation->name, err, &text);
     native_fs_release(&job->job);
     return NULL;
 }
@@ -388,9 +399,7 @@ static enum native_outcome native_fs_with_content(struct native_call *call,
     builder_init(&text);
     native_fs_describe(&text, operation->name, builder_view(&job->shown), err, vm_korean(call->vm));
     native_fs_release(&job->job);
-    native_fail(call, CY_ERR(NO_MEMORY), "%.*s", CY_BYTES_ARG(builder_view(&text)));
-    builder_fini(&text);
-    return NATIVE_FAIL;
+    return native_fs_fail(call, operation->name, CY_ERR(NO_MEMORY), &text);
 }
 
 enum native_outcome native_fs_write(struct native_call *call)
@@ -461,8 +470,7 @@ enum native_outcome native_fs_rename(struct native_call *call)
     struct builder text;
     builder_init(&text);
     native_fs_describe(&text, operation.name, builder_view(&job->shown), err, vm_korean(call->vm));
-    native_fail(call, err, "%.*s", CY_BYTES_ARG(builder_view(&text)));
-    builder_fini(&text);
+    native_fs_fail(call, operation.name, err, &text);
     native_fs_release(&job->job);
     return NATIVE_FAIL;
 }
