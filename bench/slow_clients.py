@@ -9,6 +9,7 @@
 #       a connection each 100 ms: how many were served and not served (and why), median and worst time; exit code 1 when
 #       one was not served. Two workers have 1,024 descriptors each, so that 2,000 connections are more than fit.
 
+import argparse
 import collections
 import http.client
 import http.server
@@ -26,13 +27,30 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
-SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-ASKED_MODES = sys.argv[3] if len(sys.argv) > 3 else "HBRX"
 CONNECTIONS, DESCRIPTORS, WORKERS, PROBE_TIMEOUT_S = 2000, 1024, 2, 5
 MODES = (("-H", "heads that do not end"), ("-B", "bodies that do not come"), ("-R", "many ranges"),
          ("-X", "answers that nobody reads"))
 PAGE = b"x" * (1 << 20)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="The gateway under slowhttptest, and what another client sees.")
+    parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build",
+                        help="folder of crownyc and gateway.toau (build)")
+    parser.add_argument("seconds", nargs="?", type=int, default=30, help="of each mode (30)")
+    parser.add_argument("modes", nargs="?", default="HBRX",
+                        help="; ".join(f"{option[1]}: {what}" for option, what in MODES))
+    options = parser.parse_args()
+    known = "".join(option[1] for option, _ in MODES)
+    if options.seconds < 1 or not options.modes or set(options.modes) - set(known):
+        parser.error(f"seconds are 1 or more, modes some of {known}")
+    for needed in ("crownyc", "gateway.toau"):
+        if not (options.build / needed).exists():
+            parser.error(f"{options.build / needed} is not there: make builds it")
+    return options.build.resolve(), options.seconds, options.modes
+
+
+BUILD, SECONDS, ASKED_MODES = parse_arguments()
 
 
 class Page(http.server.BaseHTTPRequestHandler):
