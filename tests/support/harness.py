@@ -25,6 +25,11 @@ import threading
 import time
 import traceback
 
+# Whoever started the tests in the background, or under nohup, ignores these, and so would every program of theirs.
+for ignorable in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(ignorable) == signal.SIG_IGN:
+        signal.signal(ignorable, signal.SIG_DFL)
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD", ROOT / "build/debug")).resolve()
 CROWNYC = pathlib.Path(os.environ.get("CROWNYC", BUILD / "crownyc")).resolve()

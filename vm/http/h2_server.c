@@ -442,6 +442,14 @@ static void h2_server_timer(struct h2_session *session)
         return;
     }
     due_ms = h2_server_end_shut(session, now_ms, due_ms);
+    /* A client that does not say that it knows of the end begins nothing any more all the same; what runs ends. */
+    if (session->draining && !session->ending) {
+        if (session->drain_begun_ms + LIMIT_HTTP2_DRAIN_MS <= now_ms)
+            h2_session_end(session, NGHTTP2_NO_ERROR);
+        else
+            due_ms = h2_server_due(session->drain_begun_ms, LIMIT_HTTP2_DRAIN_MS, due_ms);
+    }
+    if (!session->stream) return;
     if (session->stream_count == 0) {
         uint64_t idle_due_ms = h2_server_idle_due(connection);
         if (idle_due_ms <= now_ms)

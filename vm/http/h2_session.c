@@ -8,8 +8,9 @@
  *   - WINDOW_UPDATE uses up `update_count` first, which the bytes of DATA fill that we send: a receiver gives back what
  *     it has read in pieces of its choice (HTTP2_UPDATE_BYTES), perhaps late, and then all that its windows held;
  *   - streams that the peer resets, or makes us reset, use up `resets`, whoever finds the fault: nghttp2 tells of a bad
- *     frame at once, of a body that is not what content-length says only by the stream's end. Those that end with
- *     their whole answer fill it again: the part of clients that leave is what a proxy in front of us cannot choose;
+ *     frame at once, of a body that is not what content-length says only by the stream's end. Some that end
+ *     with their whole answer (HTTP2_RESET_ANSWERS) give one back: the part of clients that leave is what a proxy in
+ *     front of us cannot choose, and who buys resets with answers pays for them;
  *   - CONTINUATION frames of one head are counted; what a head holds is h2_head.c's.
  */
 #include "vm/http/h2_session.h"
@@ -332,7 +333,8 @@ static int h2_session_on_stream_close(nghttp2_session *library, int32_t id, uint
     if (session->role->is_server && h2_session_is_fault(code) && !stream->reset_by_peer &&
         !stream->fault_counted)
         h2_budget_spend(session, &session->resets, LIMIT_HTTP2_RESETS, "HTTP2_RESETS");
-    if (stream->end_given && code == NGHTTP2_NO_ERROR && !stream->reset_by_peer)
+    if (stream->end_given && code == NGHTTP2_NO_ERROR && !stream->reset_by_peer &&
+        ++session->answered_count % LIMIT_HTTP2_RESET_ANSWERS == 0)
         h2_budget_earn(&session->resets, 1, LIMIT_HTTP2_RESETS);
     stream->is_closed = true;
     stream->error_code = code;

@@ -142,6 +142,7 @@ struct h2_session {
     uint64_t read_ms;       /* when something came last */
     uint64_t head_begun_ms; /* of a head whose end has not come; 0: none */
     struct h2_budget frames, resets;
+    uint32_t answered_count; /* streams that ended with their whole answer */
     uint32_t update_count; /* WINDOW_UPDATEs that DATA has earned the peer: not in `frames` */
     const char *flood;     /* the row that was passed; NULL: none */
     uint32_t broken;       /* a rule that nghttp2 lets pass: the code of the error; 0: none */

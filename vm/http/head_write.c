@@ -6,6 +6,7 @@
 
 #include "vm/base/check.h"
 #include "vm/base/limits.h"
+#include "vm/net/loop.h"
 
 void head_open(struct head_writer *writer, struct buffer_pool *pool, size_t bytes_max)
 {
@@ -50,6 +51,7 @@ cy_err input_append(struct buffer **input, struct buffer *owned_more, struct buf
 {
     struct buffer *old = *input;
     cy_bytes more = buffer_view(owned_more);
+    CHECK(!old || old->begin == old->end || !(loop_buffer_is_piped(old) || loop_buffer_is_piped(owned_more)));
     if (!old || old->begin == old->end) {
         buffer_unref(input);
         *input = owned_more;

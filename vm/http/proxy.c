@@ -242,6 +242,7 @@ static bool proxy_rewind_body(struct http_exchange *exchange)
     struct http_proxy *proxy = &exchange->proxy;
     struct buffer *kept = proxy->kept;
     if (proxy->body_lost || exchange->request_body.moved) return false;
+    if (carrier->input && loop_buffer_is_piped(carrier->input)) return false; /* nothing can be put in front of it */
     if (kept && carrier->input && carrier->input != kept) {
         kept->end = kept->begin; /* what it had left, if anything, is in the other one too */
         kept->begin = proxy->kept_begin;
@@ -392,7 +393,9 @@ bool proxy_pump_request(struct http_exchange *exchange)
         else if (exchange->status == 0 && carrier->timer_kind != CARRIER_TIMER_CONTINUE)
             carrier_set_timer(carrier, CARRIER_TIMER_CONTINUE, LIMIT_HTTP_CONTINUE_WAIT_MS);
     }
-    carrier->pipe_bytes_max = carrier->input ? 0 : proxy_pipe_bytes(exchange, &exchange->request_body);
+    /* Not before `kept` is of no use any more: what is in a pipe cannot stand behind it in a buffer. */
+    bool copies = carrier->input || !proxy->body_lost;
+    carrier->pipe_bytes_max = copies ? 0 : proxy_pipe_bytes(exchange, &exchange->request_body);
     carrier_want_input(carrier);
     return true;
 }

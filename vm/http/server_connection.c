@@ -447,8 +447,11 @@ static void connection_lose_listed(struct server_connection *listed, cy_err err)
 static void connection_drain(struct server_connection *listed)
 {
     struct http_connection *connection = CY_CONTAINER_OF(listed, struct http_connection, listed);
-    if (connection->stream && !connection->carrier.exchange && !connection->carrier.tunnel &&
-        !connection->lingering)
+    const struct exchange_carrier *carrier = &connection->carrier;
+    /* A head that has begun may end under other terms, but not where nothing new begins any more. */
+    bool begins = listed->retires && carrier->exchange && carrier->exchange->phase == EXCHANGE_HEAD &&
+                  !carrier->writing;
+    if (connection->stream && (!carrier->exchange || begins) && !carrier->tunnel && !connection->lingering)
         connection_close(connection);
 }
 

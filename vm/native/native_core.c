@@ -197,7 +197,7 @@ enum native_outcome native_env_language(struct native_call *call)
 {
     cy_value result;
     cy_err err = string_new(call->vm, vm_korean(call->vm) ? CY_BYTES("ko") : CY_BYTES("en"), &result);
-    return cy_failed(err) ? native_fail(call, err, "env.language") : native_return(call, result);
+    return cy_failed(err) ? native_fail_reason(call, err, "env.language") : native_return(call, result);
 }
 
 enum native_outcome native_debug_cells(struct native_call *call)

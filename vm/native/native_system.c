@@ -126,7 +126,7 @@ enum native_outcome native_task_sleep(struct native_call *call)
     }
     cy_err err = runtime_need_loop(runtime);
     struct native_system_sleep *sleep = cy_failed(err) ? NULL : mem_alloc_zeroed(sizeof *sleep);
-    if (!sleep) return native_fail(call, cy_failed(err) ? err : CY_ERR(NO_MEMORY), "task.sleep");
+    if (!sleep) return native_fail_reason(call, cy_failed(err) ? err : CY_ERR(NO_MEMORY), "task.sleep");
     sleep->runtime = runtime;
     sleep->timer.fire = native_system_wake;
     sleep->ticket = native_wait(call, native_system_sleep_cancel, sleep);

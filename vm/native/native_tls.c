@@ -264,7 +264,7 @@ enum native_outcome native_http_tls(struct native_call *call)
                            "http.tls: certificates must name 1..%d of them (TLS_CERTIFICATES)",
                            LIMIT_TLS_CERTIFICATES);
     struct tls_certificate *certificates = mem_alloc_zeroed(count * sizeof *certificates);
-    if (!certificates) return native_fail(call, CY_ERR(NO_MEMORY), "http.tls");
+    if (!certificates) return native_fail_reason(call, CY_ERR(NO_MEMORY), "http.tls");
     options.certificates = certificates;
     options.certificate_count = (uint32_t)count;
     enum native_outcome outcome = NATIVE_FAIL;

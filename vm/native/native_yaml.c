@@ -274,13 +274,13 @@ static enum native_outcome native_yaml_fail(struct native_call *call, cy_err err
     if (!message) return native_fail_reason(call, CY_ERR(NO_MEMORY), "yaml.parse");
     if (fault->message.count == 0) return native_fail_reason(call, err, "yaml.parse");
     cy_err data_err = map_new(call->vm, 2, &data);
-    if (cy_failed(data_err)) return native_fail(call, data_err, "yaml.parse");
+    if (cy_failed(data_err)) return native_fail_reason(call, data_err, "yaml.parse");
     data_err = map_set_text(call->vm, &data, CY_BYTES("line"), value_int(fault->line));
     if (!cy_failed(data_err))
         data_err = map_set_text(call->vm, &data, CY_BYTES("column"), value_int(fault->column));
     if (cy_failed(data_err)) {
         value_unref(call->vm, data);
-        return native_fail(call, data_err, "yaml.parse");
+        return native_fail_reason(call, data_err, "yaml.parse");
     }
     if (file.count == 0) file = CY_BYTES("yaml");
     return native_fail_data(call, err, data, "%.*s:%u:%u: %s", CY_BYTES_ARG(file), fault->line, fault->column,

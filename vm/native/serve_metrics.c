@@ -188,11 +188,11 @@ enum native_outcome native_http_metrics(struct native_call *call)
     cy_err err = serve_metrics_new(runtime, 1);
     native_charge(call, HTTP_LATENCY_SLOTS);
     if (!cy_failed(err)) err = map_new(call->vm, 32, &map);
-    if (cy_failed(err)) return native_fail(call, err, "http.metrics");
+    if (cy_failed(err)) return native_fail_reason(call, err, "http.metrics");
     err = native_metrics_fill(call->vm, runtime->metrics, &map);
     if (!cy_failed(err)) return native_return(call, map);
     value_unref(call->vm, map);
-    return native_fail(call, err, "http.metrics");
+    return native_fail_reason(call, err, "http.metrics");
 }
 
 enum native_outcome native_http_metrics_text(struct native_call *call)
@@ -207,7 +207,7 @@ enum native_outcome native_http_metrics_text(struct native_call *call)
     if (!cy_failed(err)) err = builder_error(&text);
     if (!cy_failed(err)) err = string_new(call->vm, builder_view(&text), &result);
     builder_fini(&text);
-    if (cy_failed(err)) return native_fail(call, err, "http.metrics_text");
+    if (cy_failed(err)) return native_fail_reason(call, err, "http.metrics_text");
     return native_return(call, result);
 }
 
